@@ -1,0 +1,1 @@
+"""Models, engine, migrations, and the queries that answer one domain question each."""

@@ -1,0 +1,1 @@
+"""Office Tasks: who may be woken, decided once, in Postgres."""
