@@ -1,0 +1,28 @@
+"""One clock, in Postgres: a worker's own clock moves no window (ADM-2.3).
+
+`office_now()` is the server's clock, unless the connection's setting `office.now` names another instant. Queries take
+the instant as a parameter as well, so that tests and replay inject it without a round trip.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from sqlalchemy import Connection, text
+
+CREATE = """
+CREATE FUNCTION office_now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS
+$$ SELECT coalesce(nullif(current_setting('office.now', true), '')::timestamptz, clock_timestamp()) $$
+"""
+DROP = "DROP FUNCTION office_now()"
+
+# Materialized: read once, so that every gate of the statement sees the same instant.
+INSTANT = "clock AS MATERIALIZED (SELECT coalesce(CAST(:instant AS timestamptz), office_now()) AS instant)"
+
+_NOW = text("SELECT office_now()")
+
+
+def now(connection: Connection) -> dt.datetime:
+    """Return the office's present instant."""
+    instant: dt.datetime = connection.execute(_NOW).scalar_one()
+    return instant

@@ -1,0 +1,81 @@
+"""The engine: fork-safe, bounded in every wait, and never a stale connection handed out."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.exc import DisconnectionError
+
+# Postgres measures these in milliseconds.
+SESSION_OPTIONS = {
+    "statement_timeout": "10000",
+    "lock_timeout": "3000",
+    "idle_in_transaction_session_timeout": "15000",
+    "default_transaction_isolation": "read\\ committed",
+    "TimeZone": "UTC",
+    "jit": "off",
+}
+
+_engines: weakref.WeakSet[Engine] = weakref.WeakSet()
+
+
+def make_engine(
+    url: str, *, pool_size: int = 1, application_name: str = "office", session: dict[str, str] | None = None
+) -> Engine:
+    """Return an engine that opens nothing until it is used.
+
+    Args:
+        url: a SQLAlchemy URL, `postgresql+psycopg://…`.
+        pool_size: connections kept; one per thread that works at once. None overflow.
+        application_name: what `pg_stat_activity` shows.
+        session: settings of each connection, over `SESSION_OPTIONS`.
+    """
+    options = " ".join(f"-c {name}={value}" for name, value in {**SESSION_OPTIONS, **(session or {})}.items())
+    engine = create_engine(
+        url,
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_timeout=5,
+        pool_recycle=1800,
+        hide_parameters=True,
+        json_serializer=_compact,
+        connect_args={"connect_timeout": 3, "application_name": application_name, "options": options},
+    )
+    event.listen(engine, "checkout", _refuse_a_closed_connection)
+    _engines.add(engine)
+    return engine
+
+
+@contextmanager
+def autocommit(engine: Engine) -> Iterator[Connection]:
+    """Yield a READ COMMITTED connection on which every statement commits by itself (ADM-2.5)."""
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        yield connection
+
+
+def _compact(value: Any) -> str:  # noqa: ANN401 - any JSON value
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _refuse_a_closed_connection(dbapi_connection: Any, _record: Any, _proxy: Any) -> None:  # noqa: ANN401
+    # An idle connection has nothing to read unless the server closed it or is telling us that it will: a look at the
+    # socket finds a restarted Postgres without the round trip of a ping.
+    readable, _, _ = select.select([dbapi_connection.fileno()], [], [], 0)
+    if readable:
+        raise DisconnectionError
+
+
+def _forget_inherited_connections() -> None:
+    # A child must neither use its parent's sockets nor close them (C20).
+    for engine in list(_engines):
+        engine.dispose(close=False)
+
+
+os.register_at_fork(after_in_child=_forget_inherited_connections)

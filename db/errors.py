@@ -1,0 +1,61 @@
+"""What Postgres said, by SQLSTATE and constraint name, never by message text."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import psycopg
+from sqlalchemy.exc import DBAPIError, TimeoutError as PoolTimeout
+
+SHUTDOWN: Final = frozenset({"57P01", "57P02", "57P03", "53300"})
+CONFLICT: Final = frozenset({"40001", "40P01"})
+UNIQUE_VIOLATION: Final = "23505"
+
+
+class DbError(Exception):
+    """Root of the errors that `db` itself raises."""
+
+
+def driver_error(error: BaseException) -> psycopg.Error | None:
+    """Return the driver's error inside SQLAlchemy's, or None when there is none."""
+    if isinstance(error, DBAPIError) and isinstance(error.orig, psycopg.Error):
+        return error.orig
+    return error if isinstance(error, psycopg.Error) else None
+
+
+def sqlstate(error: BaseException) -> str | None:
+    """Return the five characters of SQLSTATE, or None when the server never answered."""
+    driver = driver_error(error)
+    return driver.sqlstate if driver else None
+
+
+def is_connection_lost(error: BaseException) -> bool:
+    """Tell whether the server could not be reached, went away, or is shutting down (ADM-7.4)."""
+    if isinstance(error, PoolTimeout):
+        return True
+    driver = driver_error(error)
+    if driver is None:
+        return False
+    if driver.sqlstate is None:
+        return isinstance(driver, psycopg.OperationalError | psycopg.InterfaceError)
+    return driver.sqlstate.startswith("08") or driver.sqlstate in SHUTDOWN
+
+
+def is_conflict(error: BaseException) -> bool:
+    """Tell whether Postgres chose this statement to lose: a serialization failure or a deadlock (ADM-7.4)."""
+    return sqlstate(error) in CONFLICT
+
+
+def violates(error: BaseException, constraint: str) -> bool:
+    """Tell whether `error` is a conflict on the unique index or key named `constraint`."""
+    driver = driver_error(error)
+    return driver is not None and driver.sqlstate == UNIQUE_VIOLATION and driver.diag.constraint_name == constraint
+
+
+def brief(error: BaseException) -> str:
+    """Return one line that names the fault and holds no statement and no parameter (they may hold payloads)."""
+    driver = driver_error(error)
+    if driver is None:
+        return type(error).__name__
+    primary = driver.diag.message_primary or type(driver).__name__
+    return f"{driver.sqlstate or 'no answer'}: {primary}"
