@@ -1,0 +1,68 @@
+"""Servers of ours that outlived their supervisor, recognised by their working directory."""
+
+import contextlib
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+from office_tasks.devstack.errors import DevStackError
+
+GRACE_SECONDS = 10.0
+
+
+def stop_orphans(directory: Path, name: str, ask: signal.Signals) -> None:
+    """Stop every process whose name starts with `name` and that works in `directory`; touch no other.
+
+    Call it with the directory's lock held: then whoever started them is gone.
+
+    Args:
+        directory: the server's data directory, resolved.
+        name: how the program's name starts.
+        ask: the signal by which that server shuts down cleanly and soon.
+
+    Raises:
+        DevStackError: one of them is still there after SIGKILL.
+    """
+    found = [process for process in psutil.process_iter(["name", "cwd", "ppid"]) if _is_ours(process, directory, name)]
+    for process in _roots(found):
+        _unless_gone(process.resume)
+        _unless_gone(process.send_signal, ask)
+    _, alive = psutil.wait_procs(found, timeout=GRACE_SECONDS)
+    for process in alive:
+        _unless_gone(process.kill)
+    _, alive = psutil.wait_procs(alive, timeout=GRACE_SECONDS)
+    if alive:
+        pids = " ".join(str(process.pid) for process in alive)
+        raise DevStackError(f"a server of a dead stack still runs on {directory}: stop it with `kill -9 {pids}`")
+
+
+def kill_tree(pid: int) -> None:
+    """SIGKILL the process and all its descendants, the parent held still so that it cannot replace them."""
+    try:
+        parent = psutil.Process(pid)
+        parent.suspend()
+        children = parent.children(recursive=True)
+    except psutil.NoSuchProcess:
+        return
+    for process in (*children, parent):
+        _unless_gone(process.kill)
+    psutil.wait_procs(children, timeout=GRACE_SECONDS)
+
+
+def _is_ours(process: psutil.Process, directory: Path, name: str) -> bool:
+    # Both values are None for a process that we may not look into: not one that we started.
+    found, cwd = process.info["name"], process.info["cwd"]
+    return bool(found and cwd) and found.startswith(name) and Path(cwd) == directory
+
+
+def _roots(found: list[psutil.Process]) -> list[psutil.Process]:
+    """Those that no other one of them started: a server's own children follow it."""
+    pids = {process.pid for process in found}
+    return [process for process in found if process.info["ppid"] not in pids]
+
+
+def _unless_gone(act: Callable[..., object], *args: object) -> None:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        act(*args)

@@ -1,0 +1,160 @@
+"""A real PostgreSQL server as a child process."""
+
+import contextlib
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+import psycopg
+
+from office_tasks.devstack import privilege
+from office_tasks.devstack.binaries import PostgresPrograms, find_postgres
+from office_tasks.devstack.errors import DevStackError
+from office_tasks.devstack.ports import HOST
+from office_tasks.devstack.server import Server
+
+THROWAWAY = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+ROLE = "postgres"
+
+
+class Postgres(Server):
+    """PostgreSQL on TCP only, role `postgres`, no password, database `postgres`.
+
+    Args:
+        data_dir: where its files stay; None for a directory that `stop` removes.
+        durable: False gives up all safety against a crash of the machine, for speed in tests.
+        port: the TCP port; None for a free one.
+        settings: more of the server's settings, by name, such as `{"max_connections": "300"}`.
+    """
+
+    program = "postgres"
+    stop_signal = signal.SIGINT  # "fast": ends sessions, then checkpoints
+    death_signal = signal.SIGINT
+
+    def __init__(
+        self,
+        data_dir: Path | None = None,
+        *,
+        durable: bool = True,
+        port: int | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(data_dir, port)
+        self._durable = durable
+        self._settings = {} if settings is None else dict(settings)
+        self._programs: PostgresPrograms | None = None
+        self._place: Path | None = None
+
+    @property
+    def url(self) -> str:
+        """SQLAlchemy URL of its database `postgres`."""
+        return f"postgresql+psycopg://{ROLE}@{HOST}:{self.port}/postgres"
+
+    @property
+    def cluster(self) -> Path:
+        """The server's own data directory (PGDATA)."""
+        return (self._place or self.home) / "cluster"
+
+    @property
+    def _directory(self) -> Path:
+        return self.cluster
+
+    def _user(self) -> str | None:
+        return privilege.server_user()
+
+    def _prepare(self) -> None:
+        if self._programs is None or self._place is None:
+            self._place = privilege.reachable_home(self.home)
+            self._programs = privilege.reachable_programs(find_postgres(), self._place)
+        self._stop_orphans()
+        if self._has_cluster():
+            self._check_version()
+            self._forget_reused_pid()
+        else:
+            self._initialise()
+
+    def stop(self) -> None:
+        """Stop it cleanly, release its directory, and remove that when it was a temporary one."""
+        super().stop()
+        self._programs = self._place = None
+
+    def _has_cluster(self) -> bool:
+        if (self.cluster / "PG_VERSION").exists():
+            return True
+        if self.cluster.exists() and any(self.cluster.iterdir()):
+            raise DevStackError(f"{self.cluster} is no PostgreSQL data directory: move it away or choose another one")
+        return False
+
+    def _check_version(self) -> None:
+        made_by = (self.cluster / "PG_VERSION").read_text().strip()
+        ours = self._found().major()
+        if made_by != str(ours):
+            raise DevStackError(
+                f"{self.cluster} was made by PostgreSQL {made_by} and this is PostgreSQL {ours}: "
+                f"remove it (`make clean` removes .data), or install PostgreSQL {made_by}"
+            )
+
+    def _forget_reused_pid(self) -> None:
+        """Drop a postmaster.pid that names a living process: with our orphans stopped, it is a stranger's."""
+        pid_file = self.cluster / "postmaster.pid"
+        with contextlib.suppress(FileNotFoundError, ValueError, IndexError):
+            if psutil.pid_exists(int(pid_file.read_text().splitlines()[0])):
+                pid_file.unlink()
+
+    def _initialise(self) -> None:
+        """Make the cluster beside its place and move it there whole: one killed midway is never taken for one."""
+        half = self.cluster.with_name("cluster.new")
+        shutil.rmtree(half, ignore_errors=True)
+        half.mkdir(mode=0o700)
+        privilege.give(half, self._user())
+        command = [self._found().bin / "initdb", "-D", half, "-U", ROLE, "--auth=trust", "-E", "UTF8", "--no-locale"]
+        made = subprocess.run(  # noqa: S603  # the program was found by us
+            [str(word) for word in (*command, *(() if self._durable else ("--no-sync",)))],
+            **privilege.as_user(self._user()),
+            cwd=half,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if made.returncode != 0:
+            raise DevStackError(f"initdb failed on {half}: {made.stderr.strip()}")
+        half.replace(self.cluster)
+
+    def _found(self) -> PostgresPrograms:
+        if self._programs is None:
+            raise DevStackError("postgres is not started: call start()")
+        return self._programs
+
+    def _command(self, port: int) -> list[str | Path]:
+        settings = {
+            "listen_addresses": HOST,
+            "unix_socket_directories": "",  # a socket's path is limited to about 100 bytes; a checkout's is not
+            "timezone": "UTC",
+            "log_timezone": "UTC",
+            **({} if self._durable else THROWAWAY),
+            **self._settings,
+        }
+        words = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        return [self._found().bin / "postgres", "-D", self.cluster, "-p", str(port), *words]
+
+    def _answers(self, port: int, pid: int) -> bool:
+        if not self._says_ready(pid):
+            return False
+        try:
+            psycopg.connect(
+                host=HOST, port=port, user=ROLE, dbname="postgres", connect_timeout=2, sslmode="disable"
+            ).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def _says_ready(self, pid: int) -> bool:
+        """Whether postmaster.pid says so of this very process: on a lost port another server would answer."""
+        with contextlib.suppress(FileNotFoundError):
+            lines = (self.cluster / "postmaster.pid").read_text().splitlines()
+            return len(lines) > 7 and lines[0] == str(pid) and lines[7].strip() == "ready"  # noqa: PLR2004
+        return False
