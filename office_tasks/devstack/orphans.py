@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import psutil
 from office_tasks.devstack.errors import DevStackError
 
 GRACE_SECONDS = 10.0
+POLL_SECONDS = 0.01
 
 
 def stop_orphans(directory: Path, name: str, ask: signal.Signals) -> None:
@@ -29,11 +31,9 @@ def stop_orphans(directory: Path, name: str, ask: signal.Signals) -> None:
     for process in _roots(found):
         _unless_gone(process.resume)
         _unless_gone(process.send_signal, ask)
-    _, alive = psutil.wait_procs(found, timeout=GRACE_SECONDS)
-    for process in alive:
+    for process in _wait(found):
         _unless_gone(process.kill)
-    _, alive = psutil.wait_procs(alive, timeout=GRACE_SECONDS)
-    if alive:
+    if alive := _wait(found):
         pids = " ".join(str(process.pid) for process in alive)
         raise DevStackError(f"a server of a dead stack still runs on {directory}: stop it with `kill -9 {pids}`")
 
@@ -48,7 +48,7 @@ def kill_tree(pid: int) -> None:
         return
     for process in (*children, parent):
         _unless_gone(process.kill)
-    psutil.wait_procs(children, timeout=GRACE_SECONDS)
+    _wait(children)
 
 
 def _is_ours(process: psutil.Process, directory: Path, name: str) -> bool:
@@ -61,6 +61,22 @@ def _roots(found: list[psutil.Process]) -> list[psutil.Process]:
     """Those that no other one of them started: a server's own children follow it."""
     pids = {process.pid for process in found}
     return [process for process in found if process.info["ppid"] not in pids]
+
+
+def _wait(processes: list[psutil.Process]) -> list[psutil.Process]:
+    """Wait until they ended; those still alive after the grace."""
+    deadline = time.monotonic() + GRACE_SECONDS
+    while (alive := [process for process in processes if _lives(process)]) and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+    return alive
+
+
+def _lives(process: psutil.Process) -> bool:
+    """A zombie does not: it holds nothing any more, and who must reap it (init, in a container) may take its time."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _unless_gone(act: Callable[..., object], *args: object) -> None:

@@ -165,12 +165,12 @@ class Server(ABC):
         stop_orphans(self._directory, self.program, self.stop_signal)
 
     def _launch(self) -> None:
+        if self._port is not None and not ports.is_free(self._port):
+            raise DevStackError(
+                f"port {self._port} of {self.program} is taken: stop who listens there (`lsof -i :{self._port}`)"
+            )
         for _ in range(PORT_RACES):
             port = self._port or ports.pick()
-            if not ports.is_free(port):
-                raise DevStackError(
-                    f"port {port} of {self.program} is taken: stop who listens there (`lsof -i :{port}`)"
-                )
             if self._try(port):
                 self._port = port
                 return
