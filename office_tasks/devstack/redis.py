@@ -4,6 +4,8 @@ import signal
 from pathlib import Path
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from office_tasks.devstack.binaries import find_redis
 from office_tasks.devstack.ports import HOST
@@ -55,7 +57,8 @@ class Redis(Server):
         return [self._binary or find_redis(), *where, *what]
 
     def _answers(self, port: int, pid: int) -> bool:
-        client = redis.Redis(host=HOST, port=port, socket_timeout=2, socket_connect_timeout=2)
+        once = Retry(NoBackoff(), 0)  # the caller asks again
+        client = redis.Redis(host=HOST, port=port, socket_timeout=1, socket_connect_timeout=1, retry=once)
         try:
             return bool(client.info("server")["process_id"] == pid)
         except redis.RedisError:

@@ -188,12 +188,12 @@ class Server(ABC):
         )
         deadline = time.monotonic() + READY_SECONDS
         while time.monotonic() < deadline:
-            if self._answers(port, self._process.pid):
-                return True
             if _ended(self._process, POLL_SECONDS):
                 if self._port is None and not ports.is_free(port):
                     return False
                 raise DevStackError(f"{self.program} ended while starting{self._last_words()}")
+            if self._answers(port, self._process.pid):
+                return True
         raise DevStackError(f"{self.program} did not answer within {READY_SECONDS:.0f} s{self._last_words()}")
 
     def _last_words(self) -> str:

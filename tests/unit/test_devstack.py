@@ -87,13 +87,14 @@ def supervisor(data_dir):
             text=True,
             start_new_session=True,
         )
-        started.append(process)
-        return process, json.loads(process.stdout.readline())
+        pids = json.loads(process.stdout.readline())
+        started.append((process, pids))
+        return process, pids
 
     yield start
-    for process in started:
-        process.kill()
-        process.communicate()
+    for process, pids in started:
+        process.communicate()  # an end of its input ends it
+        wait_until(lambda pids=pids: not any(map(lives, pids)))
 
 
 @pytest.fixture(scope="module")
@@ -346,7 +347,7 @@ class TestPrograms:
 
     def test_a_wrong_redis_server_bin_is_named(self, monkeypatch, tmp_path):
         monkeypatch.setenv("REDIS_SERVER_BIN", str(tmp_path / "absent"))
-        with pytest.raises(DevStackError, match="REDIS_SERVER_BIN names .*absent"):
+        with pytest.raises(DevStackError, match=r"REDIS_SERVER_BIN names .*absent"):
             Redis().start()
 
     def test_redis_server_bin_comes_first(self, monkeypatch):
@@ -412,5 +413,5 @@ class TestRoot:
 
     def test_a_system_without_nobody_says_so(self, monkeypatch):
         monkeypatch.setattr(privilege, "USER", "no-such-account")
-        with pytest.raises(DevStackError, match="refuses to run as root.*run as another user"):
+        with pytest.raises(DevStackError, match=r"refuses to run as root.*run as another user"):
             Postgres().start()
