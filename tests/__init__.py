@@ -1,0 +1,1 @@
+"""The tests: unit, integration with real servers and workers, and the nodes those run on."""
