@@ -25,6 +25,10 @@ class Forbidden(OfficeError):
     """The calling agent does not hold the permission; nothing was written (SES-5)."""
 
 
+class DatabaseError(OfficeError):
+    """Postgres failed in a way that no retry mends; SQLSTATE and sentence, never a statement or a value."""
+
+
 class Poisoned(OfficeError):
     """The message was delivered too often, each time taking its worker with it; it was given up (ADM-10.5)."""
 

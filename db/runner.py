@@ -1,0 +1,16 @@
+"""The runner projection: who drives a task, in one definition that every reader uses (SES-2.1)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# A scalar subquery over a row `tasks` of the statement around it. `id` breaks ties, so that every server agrees.
+RUNNER_OF_TASK: Final = """
+    coalesce(
+        (SELECT nullif(seats.agent_profile_id, '') FROM seats
+         WHERE seats.task_id = tasks.id AND seats.role = 'runner' AND seats.step_id IS NOT DISTINCT FROM tasks.step_id),
+        (SELECT nullif(steps.primary_agent_id, '') FROM steps WHERE steps.id = tasks.step_id),
+        (SELECT seats.agent_profile_id FROM seats
+         WHERE seats.task_id = tasks.id AND seats.role = 'runner' AND seats.agent_profile_id <> ''
+         ORDER BY seats.created_at DESC, seats.id DESC LIMIT 1)
+    )"""

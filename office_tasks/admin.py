@@ -1,0 +1,149 @@
+"""Setting up an office: plain functions over an engine, which the `office` commands call too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from sqlalchemy import Engine, exists, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from db.errors import violates
+from db.models import Agent, Base, Project, Step, Workspace
+from db.states import AGENT_STATUSES, WAKEABLE
+from office_tasks import validation
+from office_tasks.errors import InvalidInput, NotFound
+
+LOOKBACK_HOURS: Final = (1, 720)
+
+
+def create_workspace(
+    engine: Engine, workspace_id: str, name: str = "", *, workflow_id: str = "", recovery_lookback_hours: int = 24
+) -> None:
+    """Create a workspace; `workflow_id` names its office workflow; the lookback is clamped to 1–720 h (REC-1.1).
+
+    Raises:
+        InvalidInput: a bad identifier, or one that is taken.
+    """
+    low, high = LOOKBACK_HOURS
+    _insert(
+        engine,
+        Workspace,
+        id=validation.identifier("workspace_id", workspace_id),
+        name=validation.text("name", name),
+        office_workflow_id=validation.optional_identifier("workflow_id", workflow_id),
+        recovery_lookback_hours=max(low, min(high, recovery_lookback_hours)),
+    )
+
+
+def create_agent(
+    engine: Engine,
+    workspace_id: str,
+    agent_profile_id: str,
+    name: str = "",
+    *,
+    role: str = "worker",
+    status: str = WAKEABLE,
+    permissions: Sequence[str] | None = None,
+    max_concurrent_sessions: int | None = None,
+) -> None:
+    """Create an agent; its own permissions, when given, override its role's (SES-5).
+
+    Raises:
+        InvalidInput: a bad identifier, one that is taken, or an unknown status.
+        NotFound: no such workspace.
+    """
+    _require_workspace(engine, workspace_id)
+    _insert(
+        engine,
+        Agent,
+        id=validation.identifier("agent_profile_id", agent_profile_id),
+        workspace_id=workspace_id,
+        name=validation.text("name", name),
+        role=validation.identifier("role", role),
+        status=_agent_status(status),
+        permissions=None if permissions is None else list(permissions),
+        max_concurrent_sessions=max_concurrent_sessions,
+    )
+
+
+def set_agent_status(engine: Engine, agent_profile_id: str, status: str) -> None:
+    """Set whether an agent may be woken: `active`, `paused`, `stopped` or `pending_approval`.
+
+    Raises:
+        InvalidInput: an unknown status.
+        NotFound: no such agent.
+    """
+    statement = update(Agent).where(Agent.id == agent_profile_id).values(status=_agent_status(status))
+    with engine.begin() as connection:
+        if connection.execute(statement).rowcount != 1:
+            raise NotFound(f"there is no agent {agent_profile_id!r}")
+
+
+def create_project(engine: Engine, workspace_id: str, project_id: str, name: str = "") -> None:
+    """Create a project; its tasks are office tasks (PRO-3.4).
+
+    Raises:
+        InvalidInput: a bad identifier, or one that is taken.
+        NotFound: no such workspace.
+    """
+    _require_workspace(engine, workspace_id)
+    _insert(
+        engine,
+        Project,
+        id=validation.identifier("project_id", project_id),
+        workspace_id=workspace_id,
+        name=validation.text("name", name),
+    )
+
+
+def create_step(
+    engine: Engine,
+    workspace_id: str,
+    step_id: str,
+    name: str = "",
+    *,
+    workflow_id: str,
+    auto_start: bool = False,
+    primary_agent_id: str = "",
+) -> None:
+    """Create a step of a workflow; one that auto-starts wakes whoever drives a task on it.
+
+    Raises:
+        InvalidInput: a bad identifier, or one that is taken.
+        NotFound: no such workspace.
+    """
+    _require_workspace(engine, workspace_id)
+    _insert(
+        engine,
+        Step,
+        id=validation.identifier("step_id", step_id),
+        workspace_id=workspace_id,
+        workflow_id=validation.identifier("workflow_id", workflow_id),
+        name=validation.text("name", name),
+        auto_start=auto_start,
+        primary_agent_id=validation.optional_identifier("primary_agent_id", primary_agent_id),
+    )
+
+
+def _agent_status(status: str) -> str:
+    if status not in AGENT_STATUSES:
+        raise InvalidInput(f"status: must be one of {', '.join(AGENT_STATUSES)}, not {status!r}")
+    return status
+
+
+def _require_workspace(engine: Engine, workspace_id: str) -> None:
+    wanted = validation.identifier("workspace_id", workspace_id)
+    with engine.connect() as connection:
+        if not connection.execute(select(exists().where(Workspace.id == wanted))).scalar_one():
+            raise NotFound(f"there is no workspace {wanted!r}")
+
+
+def _insert(engine: Engine, model: type[Base], **columns: Any) -> None:  # noqa: ANN401 - the model's own columns
+    try:
+        with engine.begin() as connection:
+            connection.execute(insert(model).values(**columns))
+    except IntegrityError as error:
+        if violates(error, f"pk_{model.__tablename__}"):
+            raise InvalidInput(f"there is one of {model.__tablename__} named {columns['id']!r} already") from None
+        raise

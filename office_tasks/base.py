@@ -1,0 +1,98 @@
+"""The one base class of the office's Celery tasks: context, retries, and the bound on deadly messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+from celery import Task
+from kombu.exceptions import EncodeError
+from sqlalchemy.exc import SQLAlchemyError
+
+from db import deliveries
+from db.engine import autocommit
+from db.errors import brief
+from office_tasks import retries, telemetry
+from office_tasks.errors import DatabaseError, InvalidInput
+from office_tasks.ids import new_id
+
+if TYPE_CHECKING:
+    from office_tasks.office import Office
+
+# At its sixth delivery a message is given up (ADM-10.5).
+LAST_DELIVERY: Final = 6
+
+
+class OfficeTask(Task):  # type: ignore[misc] - Celery has no types
+    """A Celery task of the office. Called as a plain function it runs the same code, in process."""
+
+    abstract = True
+    max_retries = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - Celery's own signature
+        """Run the task; what passes is retried, what a database says is said without its statement."""
+        with structlog.contextvars.bound_contextvars(task_id=self.request.id, task_name=self.name):
+            try:
+                return self.run(*args, **kwargs)
+            except InvalidInput:
+                telemetry.count_refusal(str(kwargs.get("reason", "")), "invalid")
+                raise
+            except Exception as error:
+                self._retry_what_passes(error)
+                raise self._told(error) from None
+
+    def apply_async(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - Celery's own signature
+        """Send the message; arguments that are no JSON are refused here, as a worker would.
+
+        Raises:
+            InvalidInput: the arguments cannot be encoded.
+        """
+        try:
+            return super().apply_async(*args, **kwargs)
+        except (EncodeError, RecursionError, ValueError) as error:
+            raise InvalidInput(f"the arguments cannot be sent as JSON: {type(error).__name__}") from None
+
+    @property
+    def office(self) -> Office:
+        """The settings and the engine of this process."""
+        return self.app.office  # type: ignore[no-any-return]
+
+    @property
+    def message_id(self) -> str:
+        """The Celery task id, equal on every delivery of one message; a new id for a plain call (ADM-8.3)."""
+        return self.request.id or str(new_id())
+
+    @property
+    def last_attempt(self) -> bool:
+        """Whether a pause gate that cannot be read would be retried no more."""
+        return bool(self.request.called_directly) or not retries.left(retries.PAUSE_GATE, self._counts)
+
+    def is_poisoned(self) -> bool:
+        """Count a redelivery, and tell whether there have been too many. The first delivery costs nothing."""
+        if not (self.request.delivery_info or {}).get("redelivered"):
+            return False
+        with autocommit(self.office.engine) as connection:
+            delivered = deliveries.count(connection, self.request.id, self.name)
+            if delivered < LAST_DELIVERY:
+                return False
+            deliveries.poison(connection, self.request.id)
+        return True
+
+    @property
+    def _counts(self) -> Mapping[str, int]:
+        return (self.request.headers or {}).get(retries.HEADER) or {}
+
+    def _retry_what_passes(self, error: Exception) -> None:
+        kind = retries.kind_of(error)
+        if kind is None or self.request.called_directly or not retries.left(kind, self._counts):
+            return
+        counts = {**self._counts, kind.name: self._counts.get(kind.name, 0) + 1}
+        gap = retries.gap(self.request.retries, self.office.settings.visibility_timeout)
+        headers = {**(self.request.headers or {}), retries.HEADER: counts}
+        raise self.retry(exc=self._told(error), countdown=gap, headers=headers)
+
+    @staticmethod
+    def _told(error: Exception) -> Exception:
+        # A driver's error carries its statement and does not survive the result backend; its sentence does.
+        return DatabaseError(brief(error)) if isinstance(error, SQLAlchemyError) else error

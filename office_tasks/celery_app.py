@@ -1,0 +1,52 @@
+"""The Celery application. Importing it reads no setting and opens nothing."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from celery import Celery, signals
+
+from office_tasks.base import OfficeTask
+from office_tasks.configuration import PATIENCE_SECONDS, configuration
+from office_tasks.consumer import read_json_plainly
+from office_tasks.logs import configure_logs
+from office_tasks.office import Office
+from office_tasks.settings import load
+
+
+class OfficeApp(Celery):  # type: ignore[misc] - Celery has no types
+    """Celery with an office: settings are read when the first of them is needed."""
+
+    @cached_property
+    def office(self) -> Office:
+        """The composition root of this process."""
+        return Office(load())
+
+
+app = OfficeApp(
+    "office_tasks", task_cls=OfficeTask, include=["office_tasks.tasks", "recovery.schedule"], set_as_current=False
+)
+app.add_defaults(lambda: configuration(app.office.settings))
+
+
+@signals.celeryd_init.connect
+def _be_a_worker(conf: Any = None, **_: Any) -> None:  # noqa: ANN401 - Celery's own signature
+    """Producers fail fast, workers are patient; and a worker keeps a result until the backend takes it."""
+    read_json_plainly()
+    patient = {"socket_timeout": PATIENCE_SECONDS}
+    conf.broker_transport_options = {**conf.broker_transport_options, **patient}
+    conf.result_backend_always_retry = True
+    conf.result_backend_max_retries = 60
+    conf.result_backend_max_sleep_between_retries_ms = 1_000
+
+
+@signals.setup_logging.connect
+def _log(loglevel: Any = None, **_: Any) -> None:  # noqa: ANN401 - Celery's own signature
+    """Keep Celery from configuring logs: structlog owns them."""
+    configure_logs(app.office.settings.log_level)
+
+
+@signals.worker_process_shutdown.connect
+def _close(**_: Any) -> None:  # noqa: ANN401 - Celery's own signature
+    app.office.engine.dispose()

@@ -1,0 +1,74 @@
+"""What Celery is told, once (8-engineering, habit 14). Each value here was tried against a fault; see docs/operations.md."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from office_tasks.settings import Settings
+
+# A producer must hear within seconds that the broker does not answer.
+_FAIL_FAST: Final = {"max_retries": 1, "interval_start": 0, "interval_step": 0.2, "interval_max": 0.2}
+# A worker has nobody waiting for it, and a slow answer is better than a lost connection.
+PATIENCE_SECONDS: Final = 5
+
+QUEUES: Final = ("admission", "recovery", "execution")
+
+
+def configuration(settings: Settings) -> dict[str, Any]:
+    """Return Celery's configuration."""
+    return {
+        **_transport(settings),
+        **_delivery(settings),
+        "task_serializer": "json",
+        "result_serializer": "json",
+        "accept_content": ["json"],
+        "result_accept_content": ["json"],
+        "enable_utc": True,
+        "timezone": "UTC",
+        "task_default_queue": "admission",
+        "task_routes": {"recovery.*": {"queue": "recovery"}, "office.execute_run": {"queue": "execution"}},
+        "task_track_started": True,
+        "worker_send_task_events": True,
+        "task_send_sent_event": False,
+        "worker_hijack_root_logger": False,
+        "worker_redirect_stdouts": False,
+        "worker_concurrency": settings.concurrency,
+        "worker_consumer": "office_tasks.consumer:OfficeConsumer",
+    }
+
+
+def _transport(settings: Settings) -> dict[str, Any]:
+    sockets = {"socket_timeout": 1, "socket_connect_timeout": 1, "socket_keepalive": True}
+    return {
+        "broker_url": settings.broker_url.get_secret_value(),
+        "broker_transport_options": {
+            "visibility_timeout": settings.visibility_timeout,
+            "unacked_restore_interval": 5,
+            "unacked_restore_throttle": 1,
+            **sockets,
+            **_FAIL_FAST,
+        },
+        "broker_connection_timeout": 1,
+        "broker_connection_retry_on_startup": True,
+        "broker_connection_max_retries": None,
+        "broker_pool_acquire_timeout": 2,
+        "task_publish_retry_policy": _FAIL_FAST,
+        "result_backend": settings.backend_url,
+        "result_expires": settings.result_expires,
+        "result_backend_transport_options": {"retry_policy": _FAIL_FAST, "global_keyprefix": "office:"},
+        **{f"redis_{name}": value for name, value in sockets.items()},
+    }
+
+
+def _delivery(settings: Settings) -> dict[str, Any]:
+    """At least once: every Celery task is idempotent on its own id, and what kills its worker is bounded by ADM-10.5."""
+    return {
+        "task_acks_late": True,
+        "task_reject_on_worker_lost": True,
+        "task_ignore_result": False,
+        "worker_prefetch_multiplier": 1,
+        "worker_cancel_long_running_tasks_on_connection_loss": True,
+        "worker_soft_shutdown_timeout": 8,
+        "task_soft_time_limit": settings.soft_time_limit,
+        "task_time_limit": settings.time_limit,
+    }

@@ -1,0 +1,29 @@
+"""Who may do what (SES-5): a role's permissions, unless the agent has its own. Nothing in a payload authorizes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from db.board import Person
+from office_tasks.errors import Forbidden
+
+ASSIGN: Final = "assign"
+APPROVE: Final = "approve"
+
+_BY_ROLE: Final = {"ceo": frozenset({ASSIGN, APPROVE}), "worker": frozenset({ASSIGN})}
+
+
+def require(permission: str, caller_id: str | None, caller: Person | None) -> None:
+    """Let the caller pass when it holds the permission; no caller is the user, who may do all.
+
+    Raises:
+        Forbidden: it does not, or it is not known.
+    """
+    if caller_id is None:
+        return
+    if caller is None:
+        raise Forbidden(f"caller {caller_id!r} is no agent of this office, so it may not {permission}")
+    own = caller.permissions
+    held = frozenset(own) if own is not None else _BY_ROLE.get(caller.role, frozenset())
+    if permission not in held:
+        raise Forbidden(f"agent {caller_id!r} (role {caller.role!r}) may not {permission}")

@@ -1,0 +1,1 @@
+"""The producers: each turns one occurrence into the wakes that it justifies."""

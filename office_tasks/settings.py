@@ -1,0 +1,67 @@
+"""Settings, read once from `OFFICE_*` (OPS-2)."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from office_tasks.errors import OfficeError
+
+
+class SettingsError(OfficeError):
+    """A setting has a value that cannot work; the sentence names the variable."""
+
+
+class Settings(BaseSettings):
+    """What an installation chooses. The windows and the allowance are no settings (ADM-1.3)."""
+
+    model_config = SettingsConfigDict(env_prefix="OFFICE_", frozen=True)
+
+    database_url: SecretStr = SecretStr("postgresql+psycopg://office@localhost/office")
+    broker_url: SecretStr = SecretStr("redis://localhost:6379/0")
+    result_backend: SecretStr | None = Field(default=None, description="the broker, unless it is named")
+    concurrency: int = Field(default=2, ge=1, le=256)
+    visibility_timeout: int = Field(default=20, ge=6, le=43_200, description="seconds")
+    soft_time_limit: int = Field(default=10, ge=1, description="seconds")
+    time_limit: int = Field(default=15, ge=2, description="seconds")
+    result_expires: int = Field(default=3_600, ge=60, description="seconds")
+    log_level: str = Field(default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")
+
+    @model_validator(mode="after")
+    def _limits_are_ordered(self) -> Self:
+        if not self.soft_time_limit < self.time_limit < self.visibility_timeout:
+            raise ValueError(
+                "OFFICE_SOFT_TIME_LIMIT < OFFICE_TIME_LIMIT < OFFICE_VISIBILITY_TIMEOUT must hold, but they are "
+                f"{self.soft_time_limit}, {self.time_limit} and {self.visibility_timeout}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _driver_is_psycopg(self) -> Self:
+        if not self.database_url.get_secret_value().startswith("postgresql+psycopg://"):
+            raise ValueError("OFFICE_DATABASE_URL must begin with postgresql+psycopg://")
+        return self
+
+    @property
+    def backend_url(self) -> str:
+        """Return where results are kept."""
+        return (self.result_backend or self.broker_url).get_secret_value()
+
+
+def load() -> Settings:
+    """Return the settings of this process.
+
+    Raises:
+        SettingsError: one sentence for each bad value, naming its variable and never a secret.
+    """
+    try:
+        return Settings()
+    except ValidationError as error:
+        raise SettingsError("; ".join(map(_sentence, error.errors(include_input=False)))) from None
+
+
+def _sentence(fault: object) -> str:
+    where, said = fault["loc"], fault["msg"].removeprefix("Value error, ")  # type: ignore[index]
+    return f"OFFICE_{str(where[0]).upper()}: {said}" if where else said
