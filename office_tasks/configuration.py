@@ -55,7 +55,7 @@ def _transport(settings: Settings) -> dict[str, Any]:
         "task_publish_retry_policy": _FAIL_FAST,
         "result_backend": settings.backend_url,
         "result_expires": settings.result_expires,
-        "result_backend_transport_options": {"retry_policy": _FAIL_FAST, "global_keyprefix": "office:"},
+        "result_backend_transport_options": {"retry_policy": _FAIL_FAST},
         **{f"redis_{name}": value for name, value in sockets.items()},
     }
 

@@ -81,7 +81,7 @@ def celery_setup_app(celery_setup_app: Celery) -> Iterator[Celery]:
 @pytest.fixture
 def worker_app() -> str:
     """The app that workers run (`-A`)."""
-    return "office_tasks.app:app"
+    return "office_tasks"
 
 
 @pytest.fixture
