@@ -43,7 +43,7 @@ _STANDING: Final = text(f"""
            {RUNNER_OF_TASK} AS runner_id, here.id IS NOT NULL AS step_found, here.auto_start,
            here.workflow_id = workspaces.office_workflow_id AS on_office_workflow
     FROM tasks JOIN workspaces ON workspaces.id = tasks.workspace_id LEFT JOIN steps here ON here.id = tasks.step_id
-    WHERE tasks.id = :task_id""")  # noqa: S608 - a constant fragment
+    WHERE tasks.id = :task_id""")
 
 _PEOPLE: Final = text("SELECT id, workspace_id, role, permissions FROM agents WHERE id = ANY(:ids)")
 
@@ -87,7 +87,12 @@ def people(connection: Connection, *ids: str | None) -> Mapping[str, Person]:
 
 
 def assign(
-    connection: Connection, standing: Standing, agent_profile_id: str | None, *, seat_id: uuid.UUID, instant: dt.datetime
+    connection: Connection,
+    standing: Standing,
+    agent_profile_id: str | None,
+    *,
+    seat_id: uuid.UUID,
+    instant: dt.datetime,
 ) -> int:
     """Write or delete the runner seat and bump the generation; return the generation (PRO-2.1).
 
@@ -113,7 +118,8 @@ _CREATE: Final = text("""
     WITH task AS (
         INSERT INTO tasks (id, workspace_id, project_id, step_id, parent_id, title, priority, assignment_generation,
                            created_at, updated_at)
-        VALUES (:id, :workspace_id, :project_id, :step_id, :parent_id, :title, :priority, :generation, :instant, :instant)
+        VALUES (:id, :workspace_id, :project_id, :step_id, :parent_id, :title, :priority, :generation,
+                :instant, :instant)
         RETURNING id, step_id)
     INSERT INTO seats (id, task_id, step_id, role, agent_profile_id, created_at)
     SELECT :seat_id, id, step_id, 'runner', :assignee_id, :instant FROM task

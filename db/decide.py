@@ -1,9 +1,9 @@
 """The deciding statement: a wake's row and its effect, as one, or not at all (ADM-2.5, ADM-10.2).
 
 Every statement here is made of the same parts. `facts` is what was read, or what a gate made of it. `wake` is what is
-being decided: values for a bare wake, the locked row for an owed one, so that of two deciders one finds nothing. `effect`
-is what becomes of it: a run inserted, a run merged into, or a run merely named. `record` writes the decision, from the
-effect: no effect, no record.
+being decided: values for a bare wake, the locked row for an owed one, so that of two deciders one finds nothing.
+`effect` is what becomes of it: a run inserted, a run merged into, or a run merely named. `record` writes the decision,
+from the effect: no effect, no record.
 
 This is the only place that inserts into `runs` (ADM-1.1). Lock order: wake, then run.
 """
@@ -31,7 +31,9 @@ _ASKED: Final = (
     "actor_type", "actor_id", "producer",
 )  # fmt: skip
 _CASTS: Final = {"payload": "jsonb", "generation": "bigint"}
-_GIVEN: Final = "facts AS (SELECT CAST(:instant AS timestamptz) AS instant, CAST(:assignments AS integer) AS assignments)"
+_GIVEN: Final = (
+    "facts AS (SELECT CAST(:instant AS timestamptz) AS instant, CAST(:assignments AS integer) AS assignments)"
+)
 
 _WAKE: Final[Mapping[Kind, str]] = {
     "bare": "SELECT " + ", ".join(f"CAST(:{name} AS {_CASTS.get(name, 'text')}) AS {name}" for name in _ASKED)
@@ -156,7 +158,7 @@ class Recorded(NamedTuple):
     decided_at: dt.datetime | None
 
 
-_RECORDED: Final = text(f"SELECT {', '.join(Recorded._fields)} FROM wakes WHERE id = :id")  # noqa: S608 - constants
+_RECORDED: Final = text(f"SELECT {', '.join(Recorded._fields)} FROM wakes WHERE id = :id")
 
 
 def recorded(connection: Connection, wake_id: str) -> Recorded | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 import psycopg
-from sqlalchemy.exc import DBAPIError, TimeoutError as PoolTimeout
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 SHUTDOWN: Final = frozenset({"57P01", "57P02", "57P03", "53300"})
 CONFLICT: Final = frozenset({"40001", "40P01"})

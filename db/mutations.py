@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, text
+from sqlalchemy import Connection, RowMapping, bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 
 # One statement: the mutation, the wakes it owes and the events it causes stand or fall together. The wakes and events
@@ -72,7 +72,7 @@ def settle(connection: Connection, mutation_id: str, result: Any, instant: dt.da
     connection.execute(_SETTLE, {"id": mutation_id, "result": result, "instant": instant})
 
 
-def wakes_of(connection: Connection, mutation_id: str) -> Sequence[Mapping[str, Any]]:
+def wakes_of(connection: Connection, mutation_id: str) -> Sequence[RowMapping]:
     """Return the wakes that the mutation owes or owed, in their fixed order."""
     return connection.execute(_WAKES, {"id": mutation_id}).mappings().all()
 

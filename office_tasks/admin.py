@@ -20,7 +20,7 @@ LOOKBACK_HOURS: Final = (1, 720)
 def create_workspace(
     engine: Engine, workspace_id: str, name: str = "", *, workflow_id: str = "", recovery_lookback_hours: int = 24
 ) -> None:
-    """Create a workspace; `workflow_id` names its office workflow; the lookback is clamped to 1–720 h (REC-1.1).
+    """Create a workspace; `workflow_id` names its office workflow; the lookback is clamped to 1 to 720 h (REC-1.1).
 
     Raises:
         InvalidInput: a bad identifier, or one that is taken.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LAST_DELIVERY: Final = 6
 
 
-class OfficeTask(Task):  # type: ignore[misc] - Celery has no types
+class OfficeTask(Task):  # type: ignore[misc]  # Celery has no types
     """A Celery task of the office. Called as a plain function it runs the same code, in process."""
 
     abstract = True
@@ -38,7 +38,7 @@ class OfficeTask(Task):  # type: ignore[misc] - Celery has no types
             except InvalidInput:
                 telemetry.count_refusal(str(kwargs.get("reason", "")), "invalid")
                 raise
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - every kind is raised again, as itself or as its retry
                 self._retry_what_passes(error)
                 raise self._told(error) from None
 

@@ -15,7 +15,7 @@ from office_tasks.office import Office
 from office_tasks.settings import load
 
 
-class OfficeApp(Celery):  # type: ignore[misc] - Celery has no types
+class OfficeApp(Celery):  # type: ignore[misc]  # Celery has no types
     """Celery with an office: settings are read when the first of them is needed."""
 
     @cached_property
@@ -42,7 +42,7 @@ def _be_a_worker(conf: Any = None, **_: Any) -> None:  # noqa: ANN401 - Celery's
 
 
 @signals.setup_logging.connect
-def _log(loglevel: Any = None, **_: Any) -> None:  # noqa: ANN401 - Celery's own signature
+def _log(**_: Any) -> None:  # noqa: ANN401 - Celery's own signature
     """Keep Celery from configuring logs: structlog owns them."""
     configure_logs(app.office.settings.log_level)
 

@@ -1,4 +1,4 @@
-"""What Celery is told, once (8-engineering, habit 14). Each value here was tried against a fault; see docs/operations.md."""
+"""What Celery is told, once. Each value that bounds a wait or a loss was tried against the fault it is for."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _transport(settings: Settings) -> dict[str, Any]:
 
 
 def _delivery(settings: Settings) -> dict[str, Any]:
-    """At least once: every Celery task is idempotent on its own id, and what kills its worker is bounded by ADM-10.5."""
+    """At least once: every Celery task is idempotent on its own id, and deadly messages are bounded (ADM-10.5)."""
     return {
         "task_acks_late": True,
         "task_reject_on_worker_lost": True,

@@ -13,7 +13,7 @@ from kombu.utils.json import dumps
 log: Final = structlog.stdlib.get_logger("office")
 
 
-class OfficeConsumer(Consumer):  # type: ignore[misc] - Celery has no types
+class OfficeConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
     """Rejects a message whose body is not `[args, kwargs, embed]`; Celery's own would exit, and so would the next."""
 
     def create_task_handler(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - Celery's own signature

@@ -1,7 +1,8 @@
 """Named fault points: nothing in production; a test arms them to kill, pause or fail a real process.
 
-`OFFICE_FAULT_POINTS="after_commit=kill@/path"`: while the file exists, the process that passes `after_commit` removes it
-and kills itself; `pause@` waits until the file is gone; `raise@` removes it and raises. The file makes a fault strike once.
+`OFFICE_FAULT_POINTS="after_commit=kill@/path"`: while the file exists, the process that passes `after_commit` removes
+it and kills itself; `pause@` waits until the file is gone; `raise@` removes it and raises. The file makes a fault
+strike once.
 """
 
 from __future__ import annotations

@@ -45,4 +45,4 @@ def gap(retries: int, visibility_timeout: int) -> float:
     A longer one would be delivered twice while it waits.
     """
     longest = min(LONGEST_GAP, visibility_timeout / 2 - 1)
-    return min(longest, 0.25 * 2 ** min(retries, 10)) * random.uniform(0.5, 1)  # noqa: S311 - jitter is no secret
+    return min(longest, 0.25 * 2.0 ** min(retries, 10)) * random.uniform(0.5, 1)  # noqa: S311 - jitter is no secret

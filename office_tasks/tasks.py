@@ -12,6 +12,7 @@ from office_tasks.producers import assignments, bare, mutation, pauses
 from office_tasks.reasons import TASK_ASSIGNED
 
 Result = dict[str, Any]
+Json = Any
 
 
 def _enqueue(task: OfficeTask, wake: Wake) -> Result:
@@ -30,7 +31,7 @@ def _unless_poisoned(task: OfficeTask) -> str:
 
 @app.task(name="office.queue_run", bind=True)
 def queue_run(
-    self: OfficeTask, agent_profile_id: str, reason: str, payload: Any = None, idempotency_key: str | None = None
+    self: OfficeTask, agent_profile_id: str, reason: str, payload: Json = None, idempotency_key: str | None = None
 ) -> Result:
     """Ask that an agent be started: the door for trusted code, its key stored as given."""
     return _enqueue(self, bare.queue_run(self.message_id, agent_profile_id, reason, payload, idempotency_key))
@@ -38,7 +39,12 @@ def queue_run(
 
 @app.task(name="office.spawn_run", bind=True)
 def spawn_run(
-    self: OfficeTask, calling_run_id: str | None, agent_profile_id: str, reason: str, payload: Any = None, key: str = ""
+    self: OfficeTask,
+    calling_run_id: str | None,
+    agent_profile_id: str,
+    reason: str,
+    payload: Json = None,
+    key: str = "",
 ) -> Result:
     """Ask that an agent be started: the door for agents, the key prefixed with the calling run."""
     return _enqueue(self, bare.spawn_run(self.message_id, calling_run_id, agent_profile_id, reason, payload, key))

@@ -1,4 +1,4 @@
-"""What may come in: identifiers, keys and payloads, each refused with a sentence that names field and limit (ADM-8.2)."""
+"""What may come in: identifiers, keys and payloads, each refused by a sentence that names field and limit (ADM-8.2)."""
 
 from __future__ import annotations
 

@@ -33,7 +33,9 @@ def make_database(server_url):
     def make(template: URL | None = None) -> URL:
         name = f"office_test_{uuid.uuid4().hex[:12]}"
         with admin.connect() as connection:
-            connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {template.database if template else 'template0'}"))
+            connection.execute(
+                text(f"CREATE DATABASE {name} TEMPLATE {template.database if template else 'template0'}")
+            )
         made.append(name)
         return server_url.set(database=name)
 
@@ -44,7 +46,7 @@ def make_database(server_url):
 
     make.drop = drop
     yield make
-    for name in list(made):
+    for name in made:
         drop(server_url.set(database=name))
     admin.dispose()
 

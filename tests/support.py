@@ -34,7 +34,9 @@ class Board:
             admin.create_agent(self.engine, "acme", agent)
         return self
 
-    def ask(self, at=T0, *, agent="ana", reason="task_assigned", payload=None, key=None, wake_id=None, **more) -> Answer:
+    def ask(
+        self, at=T0, *, agent="ana", reason="task_assigned", payload=None, key=None, wake_id=None, **more
+    ) -> Answer:
         """Admit a bare wake at the instant `at`."""
         return admit(self.engine, self.wake(agent, reason, payload, key, wake_id), instant=at, **more)
 

@@ -216,5 +216,3 @@ class Comment(Base):
     author_id: Mapped[str]
     body: Mapped[str]
     created_at: Mapped[CreatedAt]
-
-

@@ -33,7 +33,7 @@ _PASSING = frozenset({WorkspacePaused.refusal, PauseGateUnavailable.refusal})
 _QUEUED = Decision(Outcome.QUEUED, "insert")
 
 
-class _ReadAgain(Exception):  # noqa: N818 - control flow inside this module, never seen outside it
+class _ReadAgain(Exception):
     """The reads failed as one statement, or the count lost its connection: repeat them gate by gate."""
 
 

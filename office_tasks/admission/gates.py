@@ -34,7 +34,9 @@ def agent_status(wake: Wake, facts: Facts) -> Decision | None:
 def workspace_pause(wake: Wake, facts: Facts) -> Decision | None:
     """Gate 2: refuse while the agent's workspace is paused, or while nobody can tell (ADM-2.6)."""
     if facts.paused is None:
-        return _refuse(PauseGateUnavailable, f"cannot read whether the workspace of {wake.agent_profile_id!r} is paused")
+        return _refuse(
+            PauseGateUnavailable, f"cannot read whether the workspace of {wake.agent_profile_id!r} is paused"
+        )
     if facts.paused:
         return _refuse(WorkspacePaused, f"the workspace of agent {wake.agent_profile_id!r} is paused")
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from db.facts import Facts
 from office_tasks import telemetry
@@ -19,18 +20,15 @@ _PAST_GATE_FOUR = frozenset({"assignment_allowance", "insert"})
 def report(wake: Wake, answer: Answer, facts: Facts, unread: Mapping[str, str]) -> None:
     """Count and log one decision. Never fails: telemetry must not turn an admission into an error (ADM-9.4)."""
     for part in (_admission, _keyless, _dedup, _allowance, _refusal):
-        try:
+        # The log is what may have failed, so there is nowhere to say so.
+        with suppress(Exception):
             part(wake, answer, facts, unread)
-        except Exception:  # noqa: BLE001, S110 - the log is what may have failed, so there is nowhere to say so
-            pass
 
 
 def _admission(wake: Wake, answer: Answer, _facts: Facts, _unread: Mapping[str, str]) -> None:
     telemetry.count_admission(wake.reason, answer.outcome.value)
     if answer.outcome is Outcome.QUEUED:
-        log.info(
-            "run_queued", run_id=str(answer.run_id), agent_profile_id=wake.agent_profile_id, reason=wake.reason
-        )
+        log.info("run_queued", run_id=str(answer.run_id), agent_profile_id=wake.agent_profile_id, reason=wake.reason)
 
 
 def _keyless(wake: Wake, _answer: Answer, _facts: Facts, _unread: Mapping[str, str]) -> None:
@@ -38,9 +36,7 @@ def _keyless(wake: Wake, _answer: Answer, _facts: Facts, _unread: Mapping[str, s
         return
     telemetry.count_keyless(wake.reason, wake.keyless.cause)
     if wake.keyless.cause == "unresolved":
-        log.info(
-            "run_enqueued_keyless", reason=wake.reason, cause=wake.keyless.cause, detail=wake.keyless.detail
-        )
+        log.info("run_enqueued_keyless", reason=wake.reason, cause=wake.keyless.cause, detail=wake.keyless.detail)
 
 
 def _dedup(wake: Wake, answer: Answer, _facts: Facts, _unread: Mapping[str, str]) -> None:

@@ -122,7 +122,9 @@ def wake(
 
 def _named_task(fields: Mapping[str, Any]) -> str | None:
     found = fields.get("task_id")
-    return validation.text("payload.task_id", found, limit=validation.MAX_IDENTIFIER_BYTES) if _is_named(found) else None
+    return (
+        validation.text("payload.task_id", found, limit=validation.MAX_IDENTIFIER_BYTES) if _is_named(found) else None
+    )
 
 
 def _is_named(task_id: object) -> bool:

@@ -1,4 +1,4 @@
-"""Whether a task's assignee may be woken at all: the rule that every producer of `task_assigned` shares (PRO-3.3, 3.4)."""
+"""Whether a task's assignee may be woken: the rule that every producer of `task_assigned` shares (PRO-3.3, PRO-3.4)."""
 
 from __future__ import annotations
 

@@ -74,8 +74,8 @@ def commit(
     Returns:
         The mutation's result, its `wakes` and `runs` included (ADM-7.3).
     """
-    if (known := _find(engine, mutation_id)) is not None:
-        return known.result if known.result is not None else settle(engine, mutation_id, instant)
+    if _find(engine, mutation_id) is not None:
+        return settle(engine, mutation_id, instant)
     try:
         done = _transact(engine, mutation_id, change, instant)
     except DBAPIError as error:
@@ -96,7 +96,7 @@ def settle(engine: Engine, mutation_id: str, instant: dt.datetime | None = None)
     if known is None:
         raise NotFound(f"there is no mutation {mutation_id!r}")
     if known.result is not None:
-        return known.result
+        return dict(known.result)
     return _settle(engine, mutation_id, known.facts, stored_wakes(engine, mutation_id), instant)
 
 
