@@ -43,6 +43,7 @@ _FRAGMENTS: Final[Mapping[str, str]] = {
         SELECT count(*) FROM runs
         WHERE task_id = :task_id AND {AGENT_ASSIGNMENT}
           AND requested_at > instant - CAST(:allowance_window AS interval) AND requested_at <= instant""",
+    "workspace_id": "SELECT workspace_id FROM agents WHERE id = :agent_profile_id",
     "wake_state": "SELECT state FROM wakes WHERE id = :wake_id",
 }
 
@@ -68,6 +69,7 @@ class Facts(NamedTuple):
     merge_into: uuid.UUID | None = None
     assignments: int | None = None
     wake_state: str | None = None
+    workspace_id: str | None = None
 
 
 def select_facts(questions: tuple[str, ...]) -> str:

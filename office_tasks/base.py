@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from celery import Task
+from celery.exceptions import Reject
 from kombu.exceptions import EncodeError
 from sqlalchemy.exc import SQLAlchemyError
 
 from db import deliveries
 from db.engine import autocommit
 from db.errors import brief
-from office_tasks import retries, telemetry
+from office_tasks import retries
 from office_tasks.errors import DatabaseError, InvalidInput
 from office_tasks.ids import new_id
 
@@ -35,9 +36,6 @@ class OfficeTask(Task):  # type: ignore[misc]  # Celery has no types
         with structlog.contextvars.bound_contextvars(task_id=self.request.id, task_name=self.name):
             try:
                 return self.run(*args, **kwargs)
-            except InvalidInput:
-                telemetry.count_refusal(str(kwargs.get("reason", "")), "invalid")
-                raise
             except Exception as error:  # noqa: BLE001 - every kind is raised again, as itself or as its retry
                 self._retry_what_passes(error)
                 raise self._told(error) from None
@@ -90,7 +88,11 @@ class OfficeTask(Task):  # type: ignore[misc]  # Celery has no types
         counts = {**self._counts, kind.name: self._counts.get(kind.name, 0) + 1}
         gap = retries.gap(self.request.retries, self.office.settings.visibility_timeout)
         headers = {**(self.request.headers or {}), retries.HEADER: counts}
-        raise self.retry(exc=self._told(error), countdown=gap, headers=headers)
+        try:
+            raise self.retry(exc=self._told(error), countdown=gap, headers=headers)
+        except Reject as unsent:
+            # The broker is gone too, and Celery would drop the message: it must come back instead.
+            raise Reject(unsent.reason, requeue=True) from None
 
     @staticmethod
     def _told(error: Exception) -> Exception:

@@ -31,9 +31,11 @@ app.add_defaults(lambda: configuration(app.office.settings))
 
 
 @signals.celeryd_init.connect
-def _be_a_worker(conf: Any = None, **_: Any) -> None:  # noqa: ANN401 - Celery's own signature
+def _be_a_worker(conf: Any = None, options: Any = None, **_: Any) -> None:  # noqa: ANN401 - Celery's own signature
     """Producers fail fast, workers are patient; and a worker keeps a result until the backend takes it."""
     read_json_plainly()
+    if threads := (options or {}).get("concurrency"):
+        app.office = Office(app.office.settings.model_copy(update={"concurrency": threads}))
     patient = {"socket_timeout": PATIENCE_SECONDS}
     conf.broker_transport_options = {**conf.broker_transport_options, **patient}
     conf.result_backend_always_retry = True

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from office_tasks import telemetry
 from office_tasks.admission import Wake, poison
 from office_tasks.base import OfficeTask
 from office_tasks.celery_app import app
-from office_tasks.errors import Poisoned
+from office_tasks.errors import InvalidInput, Poisoned
 from office_tasks.producers import assignments, bare, mutation, pauses
 from office_tasks.reasons import TASK_ASSIGNED
 
@@ -15,7 +18,18 @@ Result = dict[str, Any]
 Json = Any
 
 
-def _enqueue(task: OfficeTask, wake: Wake) -> Result:
+def _enqueue(task: OfficeTask, reason: str, build: Callable[[], Wake | str]) -> Result:
+    """Admit the bare wake that `build` returns, unless it returns why there is none.
+
+    Input that makes no wake is counted as the refusal that it is (ADM-9).
+    """
+    try:
+        wake = build()
+    except InvalidInput:
+        telemetry.count_refusal(str(reason), "invalid")
+        raise
+    if isinstance(wake, str):
+        return bare.nobody_woken(reason, wake)
     if task.is_poisoned():
         return bare.answered(poison(task.office.engine, wake))
     return bare.enqueue(task.office.engine, wake, last_attempt=task.last_attempt)
@@ -34,7 +48,8 @@ def queue_run(
     self: OfficeTask, agent_profile_id: str, reason: str, payload: Json = None, idempotency_key: str | None = None
 ) -> Result:
     """Ask that an agent be started: the door for trusted code, its key stored as given."""
-    return _enqueue(self, bare.queue_run(self.message_id, agent_profile_id, reason, payload, idempotency_key))
+    build = partial(bare.queue_run, self.message_id, agent_profile_id, reason, payload, idempotency_key)
+    return _enqueue(self, reason, build)
 
 
 @app.task(name="office.spawn_run", bind=True)
@@ -47,7 +62,8 @@ def spawn_run(
     key: str = "",
 ) -> Result:
     """Ask that an agent be started: the door for agents, the key prefixed with the calling run."""
-    return _enqueue(self, bare.spawn_run(self.message_id, calling_run_id, agent_profile_id, reason, payload, key))
+    build = partial(bare.spawn_run, self.message_id, calling_run_id, agent_profile_id, reason, payload, key)
+    return _enqueue(self, reason, build)
 
 
 @app.task(name="office.task_created", bind=True)
@@ -55,8 +71,9 @@ def task_created(
     self: OfficeTask, task_id: str, assignee_id: str | None = None, assignment_generation: int | None = None
 ) -> Result:
     """Hear from another system that a task was created, and wake its assignee."""
-    asked = bare.task_created(self.office.engine, self.message_id, task_id, assignee_id, assignment_generation)
-    return bare.nobody_woken(TASK_ASSIGNED, asked) if isinstance(asked, str) else _enqueue(self, asked)
+    engine = self.office.engine
+    build = partial(bare.task_created, engine, self.message_id, task_id, assignee_id, assignment_generation)
+    return _enqueue(self, TASK_ASSIGNED, build)
 
 
 @app.task(name="office.assign_task", bind=True)

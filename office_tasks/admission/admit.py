@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -161,6 +162,8 @@ def _fail(attempt: Attempt, question: str, direction: WhenUnread, error: DBAPIEr
 def _decide(attempt: Attempt, gate: Gate | None, decision: Decision) -> Answer | None:
     """Write the decision; None when its effect did not happen and the walk must go on."""
     wake = attempt.wake
+    if decision.refusal == PauseGateUnavailable.refusal:
+        _name_the_workspace(attempt)
     if decision.refusal in _PASSING and (wake.owed or _may_be_asked_again(attempt, decision)):
         return _answer(wake, gate, decision, state="owed")
     try:
@@ -175,6 +178,13 @@ def _decide(attempt: Attempt, gate: Gate | None, decision: Decision) -> Answer |
             return _standing_answer(attempt.connection, wake)
         raise
     return done and _answer(wake, gate, replace(decision, run_id=done[0]), state="decided", fresh=True)
+
+
+def _name_the_workspace(attempt: Attempt) -> None:
+    """Learn which workspace could not be read, for the warning; that too may be unreadable."""
+    with suppress(DBAPIError):
+        seen = read(attempt.connection, ("workspace_id",), _params(attempt.wake, attempt.facts.instant))
+        attempt.facts = attempt.facts._replace(workspace_id=seen.workspace_id)
 
 
 def _may_be_asked_again(attempt: Attempt, decision: Decision) -> bool:

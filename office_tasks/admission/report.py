@@ -70,7 +70,7 @@ def _allowance(wake: Wake, answer: Answer, facts: Facts, unread: Mapping[str, st
         log.warning("assignment_wake_refused", **whose, observed=answer.observed, allowance=ASSIGNMENT_ALLOWANCE)
 
 
-def _refusal(wake: Wake, answer: Answer, _facts: Facts, unread: Mapping[str, str]) -> None:
+def _refusal(wake: Wake, answer: Answer, facts: Facts, unread: Mapping[str, str]) -> None:
     if answer.refusal is None:
         return
     if answer.refusal == POISONED:
@@ -79,4 +79,5 @@ def _refusal(wake: Wake, answer: Answer, _facts: Facts, unread: Mapping[str, str
     telemetry.count_refusal(wake.reason, answer.refusal)
     if answer.refusal == PauseGateUnavailable.refusal:
         error = unread.get("paused", "the agent's workspace is missing")
-        log.warning("pause_gate_unavailable", agent_profile_id=wake.agent_profile_id, workspace_id=None, error=error)
+        whose = {"agent_profile_id": wake.agent_profile_id, "workspace_id": facts.workspace_id}
+        log.warning("pause_gate_unavailable", **whose, error=error)

@@ -112,7 +112,7 @@ def give_up(engine: Engine, mutation_id: str) -> None:
 def stored_wakes(engine: Engine, mutation_id: str) -> list[Wake]:
     """Return the wakes of a mutation as they were owed."""
     with autocommit(engine) as connection:
-        return [_from_row(row) for row in mutations.wakes_of(connection, mutation_id)]
+        return [_from_row(dict(row)) for row in mutations.wakes_of(connection, mutation_id)]
 
 
 def _find(engine: Engine, mutation_id: str) -> mutations.Recorded | None:
