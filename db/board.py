@@ -24,7 +24,7 @@ class Standing(NamedTuple):
     runner_id: str | None
     step_found: bool
     auto_start: bool | None
-    on_office_workflow: bool | None
+    on_office_workflow: bool
 
 
 class Person(NamedTuple):
@@ -41,7 +41,7 @@ _LOCK: Final = text("SELECT 1 FROM tasks WHERE id = :task_id FOR UPDATE")
 _STANDING: Final = text(f"""
     SELECT tasks.id AS task_id, tasks.workspace_id, tasks.step_id, tasks.project_id, tasks.assignment_generation,
            {RUNNER_OF_TASK} AS runner_id, here.id IS NOT NULL AS step_found, here.auto_start,
-           here.workflow_id = workspaces.office_workflow_id AS on_office_workflow
+           coalesce(tasks.workflow_id = workspaces.office_workflow_id, false) AS on_office_workflow
     FROM tasks JOIN workspaces ON workspaces.id = tasks.workspace_id LEFT JOIN steps here ON here.id = tasks.step_id
     WHERE tasks.id = :task_id""")
 
@@ -116,10 +116,10 @@ def assign(
 
 _CREATE: Final = text("""
     WITH task AS (
-        INSERT INTO tasks (id, workspace_id, project_id, step_id, parent_id, title, priority, assignment_generation,
-                           created_at, updated_at)
-        VALUES (:id, :workspace_id, :project_id, :step_id, :parent_id, :title, :priority, :generation,
-                :instant, :instant)
+        INSERT INTO tasks (id, workspace_id, project_id, workflow_id, step_id, parent_id, title, priority,
+                           assignment_generation, created_at, updated_at)
+        VALUES (:id, :workspace_id, :project_id, :workflow_id, :step_id, :parent_id, :title, :priority,
+                :generation, :instant, :instant)
         RETURNING id, step_id)
     INSERT INTO seats (id, task_id, step_id, role, agent_profile_id, created_at)
     SELECT :seat_id, id, step_id, 'runner', :assignee_id, :instant FROM task
@@ -145,12 +145,13 @@ class Surroundings(NamedTuple):
     step: bool
     parent: bool
     auto_start: bool | None
-    on_office_workflow: bool | None
+    workflow_id: str | None
+    office_workflow_id: str | None
 
 
 _SURROUNDINGS: Final = text("""
     SELECT workspaces.id IS NOT NULL, projects.id IS NOT NULL, steps.id IS NOT NULL, tasks.id IS NOT NULL,
-           steps.auto_start, steps.workflow_id = workspaces.office_workflow_id
+           steps.auto_start, steps.workflow_id, workspaces.office_workflow_id
     FROM (SELECT CAST(:workspace_id AS text) AS id) asked
     LEFT JOIN workspaces ON workspaces.id = asked.id
     LEFT JOIN projects ON projects.id = :project_id AND projects.workspace_id = asked.id

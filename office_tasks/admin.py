@@ -18,9 +18,17 @@ LOOKBACK_HOURS: Final = (1, 720)
 
 
 def create_workspace(
-    engine: Engine, workspace_id: str, name: str = "", *, workflow_id: str = "", recovery_lookback_hours: int = 24
+    engine: Engine,
+    workspace_id: str,
+    name: str = "",
+    *,
+    workflow_id: str = "",
+    recovery_lookback_hours: int = 24,
+    is_replay: bool = False,
 ) -> None:
     """Create a workspace; `workflow_id` names its office workflow; the lookback is clamped to 1 to 720 h (REC-1.1).
+
+    A replay's workspace is one that no claimer and no sweep touches (OPS-1.5).
 
     Raises:
         InvalidInput: a bad identifier, or one that is taken.
@@ -33,6 +41,7 @@ def create_workspace(
         name=validation.text("name", name),
         office_workflow_id=validation.optional_identifier("workflow_id", workflow_id),
         recovery_lookback_hours=max(low, min(high, recovery_lookback_hours)),
+        is_replay=is_replay,
     )
 
 

@@ -24,6 +24,8 @@ class Workspace(Base):
     id: Mapped[Identifier] = mapped_column(primary_key=True)
     name: Mapped[str]
     office_workflow_id: Mapped[str | None]
+    # A replay's workspace: its runs are a back-test, so no claimer and no sweep touches it (OPS-1.5).
+    is_replay: Mapped[bool] = mapped_column(server_default=text("false"))
     recovery_lookback_hours: Mapped[int] = mapped_column(SmallInteger, server_default=text("24"))
     created_at: Mapped[CreatedAt]
 
@@ -123,6 +125,7 @@ class Task(Base):
     id: Mapped[Identifier] = mapped_column(primary_key=True)
     workspace_id: Mapped[Identifier] = mapped_column(ForeignKey("workspaces.id", ondelete="CASCADE"))
     project_id: Mapped[str | None] = mapped_column(ForeignKey("projects.id"))
+    workflow_id: Mapped[str | None]
     step_id: Mapped[str | None]
     parent_id: Mapped[str | None] = mapped_column(ForeignKey("tasks.id"))
     title: Mapped[str]

@@ -84,6 +84,7 @@ class Run(Base):
     cancel_requested_at: Mapped[Instant | None]
     session_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("sessions.id", ondelete="SET NULL"))
     finished_at: Mapped[Instant | None]
+    cancel_reason: Mapped[str | None]
     result: Mapped[Json | None]
     error: Mapped[str | None]
 

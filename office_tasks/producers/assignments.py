@@ -126,6 +126,7 @@ def create_task(
     *,
     task_id: object = "",
     step_id: object = "",
+    workflow_id: object = "",
     project_id: object = "",
     parent_id: object = "",
     priority: object = "",
@@ -140,7 +141,7 @@ def create_task(
         Forbidden: the calling agent may not assign, and an assignee is given.
         NotFound: no such workspace, project, step, parent or agent.
     """
-    named = {"step_id": step_id, "project_id": project_id, "parent_id": parent_id}
+    named = {"step_id": step_id, "workflow_id": workflow_id, "project_id": project_id, "parent_id": parent_id}
     columns = {
         "id": validation.optional_identifier("task_id", task_id) or str(new_id()),
         "workspace_id": validation.identifier("workspace_id", workspace_id),
@@ -205,6 +206,8 @@ def _place(connection: Connection, columns: dict[str, Any]) -> board.Standing:
     for what in ("project", "step", "parent"):
         if (wanted := named[f"{what}_id"]) and not getattr(around, what):
             raise NotFound(f"there is no {what} {wanted!r} in workspace {columns['workspace_id']!r}")
+    # A step says which workflow its task is on; without one the task may be on a workflow all the same.
+    columns["workflow_id"] = around.workflow_id or columns["workflow_id"]
     return board.Standing(
         task_id=columns["id"],
         workspace_id=columns["workspace_id"],
@@ -214,5 +217,5 @@ def _place(connection: Connection, columns: dict[str, Any]) -> board.Standing:
         runner_id=None,
         step_found=around.step,
         auto_start=around.auto_start,
-        on_office_workflow=around.on_office_workflow,
+        on_office_workflow=columns["workflow_id"] is not None and columns["workflow_id"] == around.office_workflow_id,
     )

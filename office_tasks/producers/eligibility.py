@@ -25,9 +25,7 @@ def withheld(standing: Standing, producer: str) -> str | None:
 
 
 def _why(standing: Standing) -> str | None:
-    # A step that cannot be read may be one of the office's workflow: it is given the benefit of the doubt.
-    unreadable = standing.step_id is not None and not standing.step_found
-    if not (standing.project_id or standing.on_office_workflow or unreadable):
+    if not (standing.project_id or standing.on_office_workflow):
         return NOT_AN_OFFICE_TASK
     if standing.step_found and not standing.auto_start:
         return STEP_DOES_NOT_AUTO_START

@@ -172,6 +172,7 @@ def upgrade() -> None:
         sa.Column("id", sa.Text(), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("office_workflow_id", sa.Text(), nullable=True),
+        sa.Column("is_replay", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("recovery_lookback_hours", sa.SmallInteger(), server_default=sa.text("24"), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("office_now()"), nullable=False),
         sa.CheckConstraint("octet_length(id) BETWEEN 1 AND 255", name=op.f("ck_workspaces_id_bounded")),
@@ -272,6 +273,7 @@ def upgrade() -> None:
         sa.Column("cancel_requested_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("session_id", sa.Uuid(), nullable=True),
         sa.Column("finished_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("cancel_reason", sa.Text(), nullable=True),
         sa.Column("result", postgresql.JSONB(astext_type=sa.Text()), nullable=True),
         sa.Column("error", sa.Text(), nullable=True),
         sa.CheckConstraint(
@@ -350,6 +352,7 @@ def upgrade() -> None:
         sa.Column("id", sa.Text(), nullable=False),
         sa.Column("workspace_id", sa.Text(), nullable=False),
         sa.Column("project_id", sa.Text(), nullable=True),
+        sa.Column("workflow_id", sa.Text(), nullable=True),
         sa.Column("step_id", sa.Text(), nullable=True),
         sa.Column("parent_id", sa.Text(), nullable=True),
         sa.Column("title", sa.Text(), nullable=False),
