@@ -36,7 +36,11 @@ class Person(NamedTuple):
     permissions: list[str] | None
 
 
-_LOCK: Final = text("SELECT 1 FROM tasks WHERE id = :task_id FOR UPDATE")
+# One row at least, whoever is found: what is locked and who is known, in one round trip.
+_LOCK: Final = text("""
+    WITH locked AS (SELECT id FROM tasks WHERE id = :task_id FOR UPDATE)
+    SELECT locked.id IS NOT NULL, agents.id, agents.workspace_id, agents.role, agents.permissions
+    FROM (SELECT) one LEFT JOIN locked ON true LEFT JOIN agents ON agents.id = ANY(:ids)""")
 
 _STANDING: Final = text(f"""
     SELECT tasks.id AS task_id, tasks.workspace_id, tasks.step_id, tasks.project_id, tasks.assignment_generation,
@@ -64,12 +68,13 @@ _LEAVE_SEATS: Final = text("""
     WHERE id = :task_id RETURNING assignment_generation""")
 
 
-def lock_task(connection: Connection, task_id: str) -> bool:
-    """Lock the task's row until the transaction ends; False when there is no such task.
+def lock_task(connection: Connection, task_id: str, *ids: str | None) -> tuple[bool, Mapping[str, Person]]:
+    """Lock the task's row until the transaction ends; return whether there is one, and those of the agents that exist.
 
-    A statement of its own: what is read after it sees everything that the lock waited for.
+    A statement of its own: what is read about the task after it sees everything that the lock waited for.
     """
-    return connection.execute(_LOCK, {"task_id": task_id}).scalar_one_or_none() is not None
+    rows = connection.execute(_LOCK, {"task_id": task_id, "ids": [agent_id for agent_id in ids if agent_id]}).all()
+    return rows[0][0], {person[1]: Person(*person[1:]) for person in rows if person[1]}
 
 
 def standing(connection: Connection, task_id: str) -> Standing | None:

@@ -12,7 +12,6 @@ from db.models.base import Base, CreatedAt, Identifier, Instant, Json
 from db.models.runs import TASK_ID
 
 WAKE_ID = "pk_wakes"
-MUTATION_ID = "pk_mutations"
 
 
 class Mutation(Base):

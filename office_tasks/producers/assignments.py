@@ -54,9 +54,9 @@ def _reassign(
     assignee_id: str | None,
     actor: Actor,
 ) -> Change:
-    people = board.people(connection, actor.agent_id, assignee_id)
+    locked, people = board.lock_task(connection, task_id, actor.agent_id, assignee_id)
     require(ASSIGN, actor.agent_id, people.get(actor.agent_id or ""))
-    found = board.standing(connection, task_id) if board.lock_task(connection, task_id) else None
+    found = board.standing(connection, task_id) if locked else None
     if found is None:
         raise NotFound(f"there is no task {task_id!r}")
     _check_assignee(assignee_id, people, found.workspace_id)
