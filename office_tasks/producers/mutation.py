@@ -76,9 +76,9 @@ def commit(
     try:
         done = _transact(engine, mutation_id, change, instant)
     except Exception:
-        # Almost every message comes once, so nobody is asked beforehand whether this one came before. One that did fails
-        # here, on its mutation's own key at the latest, with nothing written; and what it met before that (the task that
-        # it created itself, a permission lost since) says nothing against a mutation that did commit.
+        # Almost every message comes once, so nobody asks beforehand whether this one came before. One that did fails
+        # here, on its mutation's own key at the latest, with nothing written; and what it met before that (the task
+        # that it created itself, a permission lost since) says nothing against a mutation that did commit.
         if _find(engine, mutation_id) is None:
             raise
         return settle(engine, mutation_id, instant)
