@@ -33,7 +33,7 @@ class OfficeTask(Task):  # type: ignore[misc]  # Celery has no types
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - Celery's own signature
         """Run the task; what passes is retried, what a database says is said without its statement."""
-        with structlog.contextvars.bound_contextvars(task_id=self.request.id, task_name=self.name):
+        with structlog.contextvars.bound_contextvars(celery_task_id=self.request.id, celery_task_name=self.name):
             try:
                 return self.run(*args, **kwargs)
             except Exception as error:  # noqa: BLE001 - every kind is raised again, as itself or as its retry
