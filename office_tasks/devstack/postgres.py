@@ -25,7 +25,8 @@ class Postgres(Server):
 
     Args:
         data_dir: where its files stay; None for a directory that `stop` removes.
-        durable: False gives up all safety against a crash of the machine, for speed in tests.
+        durable: False gives up all safety against a crash of the machine, for speed in tests. `kill` may then lose the
+            commits of the last second; a test that counts on them sets `{"synchronous_commit": "on"}`.
         port: the TCP port; None for a free one.
         settings: more of the server's settings, by name, such as `{"max_connections": "300"}`.
     """

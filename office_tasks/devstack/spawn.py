@@ -1,18 +1,15 @@
 """Start a child that does not outlive its supervisor."""
 
-import ctypes
 import functools
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from office_tasks.devstack.privilege import as_user
-
-PR_SET_PDEATHSIG = 1
+TETHER = Path(__file__).with_name("tether.py")
 
 
 def spawn(
@@ -28,19 +25,18 @@ def spawn(
         user: who to run as, None for the caller.
         death: what the kernel sends when the supervisor dies (Linux; elsewhere the next start stops orphans).
     """
+    tether = [sys.executable, "-I", "-S", TETHER, str(os.getpid()), str(int(death)), user or ""]
 
     def start() -> subprocess.Popen[bytes]:
         with log.open("ab") as out:
             return subprocess.Popen(  # noqa: S603  # the command is ours
-                [str(word) for word in argv],
+                [str(word) for word in (*tether, *argv)],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 cwd=cwd,
                 env=dict(env),
-                **as_user(user),
                 start_new_session=True,  # Ctrl-C reaches the supervisor only, which stops the servers in order
-                preexec_fn=_die_with_parent(os.getpid(), death),  # noqa: PLW1509  # it calls prctl and getppid only
             )
 
     return _spawner(os.getpid()).submit(start).result()
@@ -53,16 +49,3 @@ def _spawner(_pid: int) -> ThreadPoolExecutor:
     A caller's own thread may end long before the process does. One per process, since threads do not survive a fork.
     """
     return ThreadPoolExecutor(max_workers=1, thread_name_prefix="devstack-spawner")
-
-
-def _die_with_parent(parent: int, death: signal.Signals) -> Callable[[], None] | None:
-    if sys.platform != "linux":
-        return None
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-
-    def ask_the_kernel() -> None:
-        prctl(PR_SET_PDEATHSIG, int(death))
-        if os.getppid() != parent:  # it died before we asked
-            os._exit(1)
-
-    return ask_the_kernel

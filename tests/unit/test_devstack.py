@@ -16,7 +16,7 @@ import psycopg
 import pytest
 import redis as redis_client
 
-from office_tasks.devstack import DevStack, DevStackError, Postgres, Redis, binaries, ports, privilege
+from office_tasks.devstack import DevStack, DevStackError, Postgres, Redis, binaries, ports, privilege, spawn
 from office_tasks.errors import OfficeError
 
 AS_ROOT = os.geteuid() == 0
@@ -25,7 +25,7 @@ import json, os, sys
 from pathlib import Path
 from office_tasks.devstack import DevStack, spawn
 if "outlived" in sys.argv:  # what a system without PR_SET_PDEATHSIG does
-    spawn._die_with_parent = lambda *_: None
+    spawn.TETHER = Path(sys.argv[-1])
 try:
     with DevStack(Path(sys.argv[1]), durable=False) as stack:
         if "fork" in sys.argv:
@@ -134,15 +134,16 @@ class TestLife:
         assert found == {"save": "", "appendonly": "no", "maxmemory-policy": "noeviction"}
 
     @pytest.mark.parametrize("verb", ["restart", "kill"])
-    def test_postgres_returns_on_its_port_with_its_rows(self, postgres, verb):
-        with connect(postgres) as connection:
-            connection.execute("CREATE TABLE IF NOT EXISTS kept ()")
-        url, pid = postgres.url, postgres.pid
-        getattr(postgres, verb)()
-        postgres.start()
-        assert postgres.url == url
-        assert postgres.pid != pid
-        assert ask(postgres, "SELECT count(*) FROM kept") == 0
+    def test_postgres_returns_on_its_port_with_its_rows(self, verb):
+        with Postgres(durable=False, settings={"synchronous_commit": "on"}) as postgres:
+            with connect(postgres) as connection:
+                connection.execute("CREATE TABLE kept ()")
+            url, pid = postgres.url, postgres.pid
+            getattr(postgres, verb)()
+            postgres.start()
+            assert postgres.url == url
+            assert postgres.pid != pid
+            assert ask(postgres, "SELECT count(*) FROM kept") == 0
 
     def test_a_killed_postgres_leaves_no_backend(self, postgres):
         with connect(postgres) as connection:
@@ -234,8 +235,10 @@ class TestDirectories:
         with DevStack(data_dir, durable=False) as stack:
             assert ask(stack.postgres, "SELECT 1") == 1
 
-    def test_orphans_of_a_killed_supervisor_are_stopped(self, data_dir, supervisor):
-        holder, pids = supervisor("outlived")
+    def test_orphans_of_a_killed_supervisor_are_stopped(self, data_dir, supervisor, tmp_path):
+        loose = tmp_path / "tether.py"
+        loose.write_text(spawn.TETHER.read_text().replace('sys.platform == "linux"', "False"))
+        holder, pids = supervisor("outlived", str(loose))
         holder.kill()
         holder.wait()
         assert all(map(lives, pids))
