@@ -2,9 +2,12 @@
 
 import fcntl
 import os
+import shutil
 from pathlib import Path
 
 from office_tasks.devstack.errors import DevStackError
+
+LOCK = "lock"
 
 
 class DirectoryLock:
@@ -15,14 +18,14 @@ class DirectoryLock:
         self._fd: int | None = None
 
     def acquire(self) -> None:
-        """Take the lock and write our pid into it.
+        """Make the directory if need be, take the lock and write our pid into it.
 
         Raises:
-            DevStackError: a living process holds it; the text names its pid.
+            DevStackError: a living process holds it (the text names its pid), or we may not write there.
         """
         if self._fd is not None:
             return
-        fd = os.open(self._directory / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        fd = self._open()
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -41,3 +44,30 @@ class DirectoryLock:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
+
+    def _open(self) -> int:
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            return os.open(self._directory / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise DevStackError(
+                f"cannot write to {self._directory} ({error.strerror}): remove it as the user who made it, "
+                "or choose another data directory"
+            ) from error
+
+
+def remove_if_abandoned(directory: Path) -> None:
+    """Remove a directory of ours that has a lock file which nobody holds any more."""
+    try:
+        if directory.lstat().st_uid != os.geteuid():
+            return
+        fd = os.open(directory / LOCK, os.O_RDWR | os.O_NOFOLLOW)
+    except OSError:
+        return
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(directory, ignore_errors=True)
+    except BlockingIOError:
+        pass
+    finally:
+        os.close(fd)

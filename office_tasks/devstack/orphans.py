@@ -14,20 +14,20 @@ GRACE_SECONDS = 10.0
 POLL_SECONDS = 0.01
 
 
-def stop_orphans(directory: Path, name: str, ask: signal.Signals) -> None:
-    """Stop every process whose name starts with `name` and that works in `directory`; touch no other.
+def stop_orphans(directory: Path, names: tuple[str, ...], ask: signal.Signals) -> None:
+    """Stop every process whose name starts with one of `names` and that works in `directory`; touch no other.
 
     Call it with the directory's lock held: then whoever started them is gone.
 
     Args:
         directory: the server's data directory, resolved.
-        name: how the program's name starts.
+        names: how the programs' names start.
         ask: the signal by which that server shuts down cleanly and soon.
 
     Raises:
         DevStackError: one of them is still there after SIGKILL.
     """
-    found = [process for process in psutil.process_iter(["name", "cwd", "ppid"]) if _is_ours(process, directory, name)]
+    found = [process for process in psutil.process_iter(["name", "cwd", "ppid"]) if _is_ours(process, directory, names)]
     for process in _roots(found):
         _unless_gone(process.resume)
         _unless_gone(process.send_signal, ask)
@@ -51,10 +51,10 @@ def kill_tree(pid: int) -> None:
     _wait(children)
 
 
-def _is_ours(process: psutil.Process, directory: Path, name: str) -> bool:
+def _is_ours(process: psutil.Process, directory: Path, names: tuple[str, ...]) -> bool:
     # Both values are None for a process that we may not look into: not one that we started.
     found, cwd = process.info["name"], process.info["cwd"]
-    return bool(found and cwd) and found.startswith(name) and Path(cwd) == directory
+    return bool(found and cwd) and found.startswith(names) and Path(cwd) == directory
 
 
 def _roots(found: list[psutil.Process]) -> list[psutil.Process]:

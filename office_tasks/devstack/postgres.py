@@ -1,9 +1,10 @@
 """A real PostgreSQL server as a child process."""
 
 import contextlib
+import os
+import pwd
 import shutil
 import signal
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,11 +14,13 @@ import psycopg
 from office_tasks.devstack import privilege
 from office_tasks.devstack.binaries import PostgresPrograms, find_postgres
 from office_tasks.devstack.errors import DevStackError
+from office_tasks.devstack.orphans import kill_tree, stop_orphans
 from office_tasks.devstack.ports import HOST
-from office_tasks.devstack.server import Server
+from office_tasks.devstack.server import Server, ended
 
 THROWAWAY = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 ROLE = "postgres"
+INITDB_SECONDS = 120.0
 
 
 class Postgres(Server):
@@ -71,6 +74,7 @@ class Postgres(Server):
             self._place = privilege.reachable_home(self.home)
             self._programs = privilege.reachable_programs(find_postgres(), self._place)
         self._stop_orphans()
+        self._check_owner()
         if self._has_cluster():
             self._check_version()
             self._forget_reused_pid()
@@ -81,6 +85,13 @@ class Postgres(Server):
         """Stop it cleanly, release its directory, and remove that when it was a temporary one."""
         super().stop()
         self._programs = self._place = None
+
+    def _check_owner(self) -> None:
+        user = self._user()
+        ours = os.geteuid() if user is None else pwd.getpwnam(user).pw_uid
+        if self.cluster.exists() and self.cluster.stat().st_uid != ours:
+            owner = self.cluster.owner()
+            raise DevStackError(f"{self.cluster} belongs to {owner}: run as {owner}, remove it or choose another one")
 
     def _has_cluster(self) -> bool:
         if (self.cluster / "PG_VERSION").exists():
@@ -108,21 +119,17 @@ class Postgres(Server):
     def _initialise(self) -> None:
         """Make the cluster beside its place and move it there whole: one killed midway is never taken for one."""
         half = self.cluster.with_name("cluster.new")
+        stop_orphans(half, ("initdb", self.program), signal.SIGTERM)
         shutil.rmtree(half, ignore_errors=True)
         half.mkdir(mode=0o700)
         privilege.give(half, self._user())
-        command = [self._found().bin / "initdb", "-D", half, "-U", ROLE, "--auth=trust", "-E", "UTF8", "--no-locale"]
-        made = subprocess.run(  # noqa: S603  # the program was found by us
-            [str(word) for word in (*command, *(() if self._durable else ("--no-sync",)))],
-            **privilege.as_user(self._user()),
-            cwd=half,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if made.returncode != 0:
-            raise DevStackError(f"initdb failed on {half}: {made.stderr.strip()}")
+        sync = () if self._durable else ("--no-sync",)
+        initdb: list[str | Path] = [self._found().bin / "initdb", "-D", half, "-U", ROLE, "--auth=trust", *sync]
+        made = self._spawn([*initdb, "-E", "UTF8", "--no-locale"], half, signal.SIGKILL)
+        if not ended(made, INITDB_SECONDS):
+            kill_tree(made.pid)
+        if made.wait() != 0:
+            raise DevStackError(f"initdb failed on {half}{self._last_words()}")
         half.replace(self.cluster)
 
     def _found(self) -> PostgresPrograms:

@@ -6,12 +6,13 @@ import shutil
 import stat
 import tempfile
 from pathlib import Path
-from typing import TypedDict
 
 from office_tasks.devstack.binaries import PostgresPrograms
 from office_tasks.devstack.errors import DevStackError
+from office_tasks.devstack.lock import remove_if_abandoned
 
 USER = "nobody"
+PREFIX = "office-tasks-"
 ELSEWHERE = "elsewhere"
 """Name of the symbolic link in a data directory to where the files of an unreachable one really are."""
 
@@ -48,7 +49,9 @@ def temporary_home() -> Path:
     """
     for parent in map(Path, (tempfile.gettempdir(), "/var/tmp", "/tmp")):  # noqa: S108  # mkdtemp below is safe
         if parent.is_dir() and (server_user() is None or reachable(parent)):
-            home = Path(tempfile.mkdtemp(prefix="office-tasks-", dir=parent)).resolve()
+            for left in parent.glob(f"{PREFIX}*"):  # by a killed supervisor
+                remove_if_abandoned(left)
+            home = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent)).resolve()
             home.chmod(0o700 if server_user() is None else 0o711)
             return home
     raise DevStackError(f"{USER} can reach no temporary directory: point TMPDIR at one with `chmod o+x` on its path")
@@ -87,21 +90,6 @@ def reachable_programs(programs: PostgresPrograms, home: Path) -> PostgresProgra
     _open_to_all(copy)
     tree = copy / package.name / programs.tree.name
     return PostgresPrograms(tree / "bin", tree, portable=True)
-
-
-class Identity(TypedDict, total=False):
-    """Popen's arguments that make a child someone else."""
-
-    user: str
-    group: int
-    extra_groups: list[int]
-
-
-def as_user(user: str | None) -> Identity:
-    """Popen's arguments to run a child as `user`; none for None."""
-    if user is None:
-        return {}
-    return {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
 
 
 def give(path: Path, user: str | None) -> None:

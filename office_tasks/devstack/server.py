@@ -153,16 +153,14 @@ class Server(ABC):
         if self._data_dir is None:
             self._home = privilege.temporary_home()
         else:
-            self._data_dir.mkdir(parents=True, exist_ok=True)
             self._home = self._data_dir.resolve()
-        lock = DirectoryLock(self._home)
-        lock.acquire()
-        self._lock = lock
+        self._lock = DirectoryLock(self._home)
+        self._lock.acquire()
         self.log.unlink(missing_ok=True)
         atexit.register(self.stop)
 
     def _stop_orphans(self) -> None:
-        stop_orphans(self._directory, self.program, self.stop_signal)
+        stop_orphans(self._directory, (self.program,), self.stop_signal)
 
     def _launch(self) -> None:
         if self._port is not None and not ports.is_free(self._port):
@@ -178,23 +176,19 @@ class Server(ABC):
 
     def _try(self, port: int) -> bool:
         """Start on `port`; False when another process took a port of our choosing first."""
-        self._process = spawn(
-            self._command(port),
-            log=self.log,
-            cwd=self._directory,
-            env=_clean_environment(),
-            user=self._user(),
-            death=self.death_signal,
-        )
+        self._process = self._spawn(self._command(port), self._directory, self.death_signal)
         deadline = time.monotonic() + READY_SECONDS
         while time.monotonic() < deadline:
-            if _ended(self._process, POLL_SECONDS):
+            if ended(self._process, POLL_SECONDS):
                 if self._port is None and not ports.is_free(port):
                     return False
                 raise DevStackError(f"{self.program} ended while starting{self._last_words()}")
             if self._answers(port, self._process.pid):
                 return True
         raise DevStackError(f"{self.program} did not answer within {READY_SECONDS:.0f} s{self._last_words()}")
+
+    def _spawn(self, command: list[str | Path], cwd: Path, death: signal.Signals) -> subprocess.Popen[bytes]:
+        return spawn(command, log=self.log, cwd=cwd, env=_clean_environment(), user=self._user(), death=death)
 
     def _last_words(self) -> str:
         lines = self.log.read_text(errors="replace").splitlines()[-LOG_LINES:] if self.log.exists() else []
@@ -206,13 +200,14 @@ class Server(ABC):
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGCONT)
             self._process.send_signal(self.stop_signal)
-        if _ended(self._process, STOP_SECONDS):
+        if ended(self._process, STOP_SECONDS):
             self._process = None
         else:
             self.kill()
 
 
-def _ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
+def ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    """Whether it ended within that time."""
     try:
         process.wait(timeout=seconds)
     except subprocess.TimeoutExpired:

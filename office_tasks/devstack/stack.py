@@ -63,7 +63,6 @@ class DevStack:
     def _take_directory(self) -> None:
         if self._data_dir is None or self._lock is not None:
             return
-        self._data_dir.mkdir(parents=True, exist_ok=True)
         lock = DirectoryLock(self._data_dir.resolve())
         lock.acquire()
         self._lock = lock

@@ -17,6 +17,7 @@ import pytest
 import redis as redis_client
 
 from office_tasks.devstack import DevStack, DevStackError, Postgres, Redis, binaries, ports, privilege, spawn
+from office_tasks.devstack.lock import DirectoryLock
 from office_tasks.errors import OfficeError
 
 AS_ROOT = os.geteuid() == 0
@@ -77,9 +78,9 @@ def data_dir(tmp_path):
 
 @pytest.fixture
 def supervisor(data_dir):
-    started = []
+    launched = []
 
-    def start(*args):
+    def launch(*args):
         process = subprocess.Popen(
             [sys.executable, "-c", SUPERVISOR, str(data_dir), *args],
             stdin=subprocess.PIPE,
@@ -87,14 +88,17 @@ def supervisor(data_dir):
             text=True,
             start_new_session=True,
         )
-        pids = json.loads(process.stdout.readline())
-        started.append((process, pids))
-        return process, pids
+        launched.append(process)
+        return process
 
-    yield start
-    for process, pids in started:
+    yield launch
+    for process in launched:
         process.communicate()  # an end of its input ends it
-        wait_until(lambda pids=pids: not any(map(lives, pids)))
+
+
+def pids_of(supervisor):
+    """Of both its servers, once they answer."""
+    return json.loads(supervisor.stdout.readline())
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +212,8 @@ class TestLife:
 
 class TestDirectories:
     def test_one_living_stack_a_directory(self, data_dir, supervisor):
-        holder, (postgres_pid, redis_pid) = supervisor()
+        holder = supervisor()
+        postgres_pid, redis_pid = pids_of(holder)
         with pytest.raises(DevStackError, match=f"in use by a running stack .pid {holder.pid}.*kill {holder.pid}"):
             DevStack(data_dir).start()
         assert lives(postgres_pid)
@@ -222,14 +227,16 @@ class TestDirectories:
 
     @pytest.mark.skipif(sys.platform != "linux", reason="PR_SET_PDEATHSIG is Linux's")
     def test_servers_die_with_a_killed_supervisor(self, data_dir, supervisor):
-        holder, pids = supervisor()
+        holder = supervisor()
+        pids = pids_of(holder)
         holder.kill()
         wait_until(lambda: not any(map(lives, pids)))
         with DevStack(data_dir, durable=False) as stack:
             assert ask(stack.postgres, "SELECT 1") == 1
 
     def test_a_start_right_after_the_kill_waits_for_the_dying(self, data_dir, supervisor):
-        holder, _ = supervisor()
+        holder = supervisor()
+        pids_of(holder)
         holder.kill()
         holder.wait()
         with DevStack(data_dir, durable=False) as stack:
@@ -238,7 +245,8 @@ class TestDirectories:
     def test_orphans_of_a_killed_supervisor_are_stopped(self, data_dir, supervisor, tmp_path):
         loose = tmp_path / "tether.py"
         loose.write_text(spawn.TETHER.read_text().replace('sys.platform == "linux"', "False"))
-        holder, pids = supervisor("outlived", str(loose))
+        holder = supervisor("outlived", str(loose))
+        pids = pids_of(holder)
         holder.kill()
         holder.wait()
         assert all(map(lives, pids))
@@ -248,7 +256,8 @@ class TestDirectories:
             assert ping(stack.redis)
 
     def test_ctrl_c_stops_both_in_order(self, data_dir, supervisor):
-        holder, pids = supervisor()
+        holder = supervisor()
+        pids = pids_of(holder)
         os.killpg(holder.pid, signal.SIGINT)
         assert holder.stdout.readline() == "interrupted\n"
         assert holder.wait(timeout=20) == 0
@@ -256,7 +265,8 @@ class TestDirectories:
         assert (data_dir / "postgres" / "postgres.log").read_text().count("received fast shutdown request") == 1
 
     def test_a_forked_child_stops_nothing(self, supervisor):
-        _, pids = supervisor("fork")
+        holder = supervisor("fork")
+        pids = pids_of(holder)
         assert all(map(lives, pids))
 
     def test_a_stranger_with_the_old_pid_lives_on(self, data_dir):
@@ -279,6 +289,17 @@ class TestDirectories:
         with Postgres(data_dir, durable=False) as postgres:
             assert ask(postgres, "SELECT 1") == 1
         assert not half.exists()
+
+    def test_an_initdb_killed_midway_is_run_again(self, data_dir, supervisor):
+        home = data_dir / "postgres"
+        halves = [place / "cluster.new" / "global" for place in (home, home / privilege.ELSEWHERE)]
+        holder = supervisor()
+        wait_until(lambda: any(half.exists() for half in halves))
+        holder.kill()
+        holder.wait()
+        with DevStack(data_dir, durable=False) as stack:
+            assert ask(stack.postgres, "SELECT 1") == 1
+            assert not stack.postgres.cluster.with_name("cluster.new").exists()
 
     def test_a_cluster_of_another_major_version_is_left_alone(self, data_dir):
         with Postgres(data_dir, durable=False) as postgres:
@@ -307,6 +328,25 @@ class TestDirectories:
         broken = Postgres(data_dir, durable=False, settings={"shared_buffers": "nonsense"})
         with pytest.raises(DevStackError, match=r"(?s)ended while starting.*log:.*shared_buffers.*nonsense"):
             broken.start()
+
+    def test_a_directory_that_cannot_be_written_says_so(self, tmp_path):
+        (tmp_path / "file").touch()
+        with pytest.raises(DevStackError, match=r"cannot write to .*file.*choose another data directory"):
+            DevStack(tmp_path / "file").start()
+
+    def test_what_a_killed_supervisor_left_in_tmp_is_removed(self, monkeypatch, tmp_path):
+        monkeypatch.setattr(privilege.tempfile, "tempdir", str(tmp_path))
+        monkeypatch.setattr(privilege, "server_user", lambda: None)
+        left, kept = (tmp_path / f"{privilege.PREFIX}{name}" for name in ("left", "kept"))
+        for place in (left, kept):
+            place.mkdir()
+            (place / "lock").touch()
+        holder = DirectoryLock(kept)
+        holder.acquire()
+        privilege.temporary_home()
+        holder.release()
+        assert kept.exists()
+        assert not left.exists()
 
 
 class TestPorts:
@@ -370,6 +410,13 @@ class TestPrograms:
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root gives its servers to another account")
 class TestRoot:
+    def test_a_cluster_of_another_user_is_left_alone(self, data_dir):
+        with Postgres(data_dir, durable=False) as postgres:
+            cluster = postgres.cluster
+        privilege.give(cluster, "root")
+        with pytest.raises(DevStackError, match="belongs to root: run as root, remove it"):
+            Postgres(data_dir).start()
+
     def test_postgres_runs_as_nobody(self, postgres):
         assert psutil.Process(postgres.pid).username() == privilege.USER
 
