@@ -52,11 +52,17 @@ clean: ## remove .venv, .data and all caches
 	@rm -rf .venv .data .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# An environment that an interrupted install, another Python or a moved checkout left unusable is made anew.
+# The stamp holds the checkout's path: an environment that an interrupted install left, or that was moved with its
+# checkout (scripts name their interpreter by its full path), is made anew; an outdated one is only updated.
+ifneq "$(shell cat $(STAMP) 2>/dev/null)" "$(CURDIR)"
+.PHONY: $(STAMP)
+endif
 $(STAMP): requirements/dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed and\
 	 '$(PYTHON)' is not: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
-	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
+	@{ [ "$$(cat $@ 2>/dev/null)" = '$(CURDIR)' ] && $(BIN)/python -m pip --version >/dev/null 2>&1; } || \
+		$(PYTHON) -m venv --clear .venv
+	@echo 'Installing what requirements/dev.lock names into .venv ...'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	@touch $@
+	@echo '$(CURDIR)' > $@
