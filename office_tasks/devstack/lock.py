@@ -65,6 +65,8 @@ def remove_if_abandoned(directory: Path) -> None:
     except OSError:
         return
     try:
+        if not os.pread(fd, 1, 0):  # its maker is about to take it: the pid is written under the lock
+            return
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         shutil.rmtree(directory, ignore_errors=True)
     except BlockingIOError:

@@ -337,16 +337,15 @@ class TestDirectories:
     def test_what_a_killed_supervisor_left_in_tmp_is_removed(self, monkeypatch, tmp_path):
         monkeypatch.setattr(privilege.tempfile, "tempdir", str(tmp_path))
         monkeypatch.setattr(privilege, "server_user", lambda: None)
-        left, kept = (tmp_path / f"{privilege.PREFIX}{name}" for name in ("left", "kept"))
-        for place in (left, kept):
+        left, held, begun = (tmp_path / f"{privilege.PREFIX}{name}" for name in ("left", "held", "begun"))
+        for place, content in ((left, "1\n"), (held, "1\n"), (begun, "")):
             place.mkdir()
-            (place / "lock").touch()
-        holder = DirectoryLock(kept)
+            (place / "lock").write_text(content)
+        holder = DirectoryLock(held)
         holder.acquire()
         privilege.temporary_home()
         holder.release()
-        assert kept.exists()
-        assert not left.exists()
+        assert [place.exists() for place in (left, held, begun)] == [False, True, True]
 
 
 class TestPorts:
