@@ -27,3 +27,9 @@ def store(backend):
         backend.container.celeryconfig["host_url"], decode_responses=True, socket_timeout=None
     ) as client:
         yield client
+
+
+@pytest.fixture
+def celery_setup_config(celery_setup_cls, celery_worker_cluster_config):
+    """pytest-celery's own: the queue is the self-test app's default, not admission's."""
+    return celery_setup_cls.config(celery_worker_cluster_config=celery_worker_cluster_config)
