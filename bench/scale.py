@@ -1,0 +1,21 @@
+"""How much is measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Rounds, calls in each, and rows."""
+
+    rounds: int = 5
+    calls: int = 400
+    rows_before: int = 20_000
+    sizes: tuple[int, ...] = (10_000, 1_000_000)
+
+    def with_five_million(self) -> Scale:
+        return replace(self, sizes=(*self.sizes, 5_000_000))
+
+
+SMOKE = Scale(rounds=1, calls=5, rows_before=50, sizes=(100, 1_000))
