@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable
 from typing import Any, Final
 
 from office_tasks.errors import InvalidInput
@@ -13,6 +13,10 @@ MAX_IDENTIFIER_BYTES: Final = 255
 MAX_KEY_BYTES: Final = 1_024
 MAX_PAYLOAD_BYTES: Final = 256 * 1024
 MAX_PAYLOAD_DEPTH: Final = 64
+
+_CONTAINERS: Final = (dict, list, tuple)
+# A NUL character as JSON writes it; an escaped backslash before "u0000" makes it ordinary text.
+_NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
 def identifier(field: str, value: object) -> str:
@@ -74,42 +78,30 @@ def payload(value: object) -> str:
     """
     if value is None:
         return "{}"
-    for leaf in _walk(value):
-        _check_leaf(leaf)
+    _check_shape(value)
     try:
         encoded = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"payload: cannot be stored as JSON: {error}") from None
-    size = len(encoded.encode())
-    if size > MAX_PAYLOAD_BYTES:
-        raise InvalidInput(f"payload: is {size} bytes of JSON, the limit is {MAX_PAYLOAD_BYTES}")
-    return encoded
+        raise InvalidInput(f"payload: cannot be stored as JSON, which has no NaN and no Infinity: {error}") from None
+    if _NUL.search(encoded):
+        raise InvalidInput("payload: must not contain a NUL character")
+    return text("payload", encoded, limit=MAX_PAYLOAD_BYTES)
 
 
-def _walk(value: object) -> Iterator[object]:
-    """Yield every key and every scalar, level by level, so that no nesting can exhaust the stack."""
+def _check_shape(value: object) -> None:
+    """Look at every container, level by level, so that no nesting can exhaust the stack."""
     level: list[Any] = [value]
-    for depth in range(MAX_PAYLOAD_DEPTH + 1):
-        containers = [item for item in level if isinstance(item, dict | list | tuple)]
-        yield from (item for item in level if not isinstance(item, dict | list | tuple))
-        if containers and depth == MAX_PAYLOAD_DEPTH:
-            raise InvalidInput(f"payload: is nested deeper than {MAX_PAYLOAD_DEPTH}")
+    for _ in range(MAX_PAYLOAD_DEPTH + 1):
+        containers = [item for item in level if isinstance(item, _CONTAINERS)]
+        if not containers:
+            return
         level = [item for container in containers for item in _items(container)]
+    raise InvalidInput(f"payload: is nested deeper than {MAX_PAYLOAD_DEPTH}")
 
 
-def _items(container: Any) -> Iterator[object]:  # noqa: ANN401 - any JSON container
-    if isinstance(container, dict):
-        for key in container:
-            if not isinstance(key, str):
-                raise InvalidInput("payload: the keys of an object must be text")
-            text("payload", key)
-        yield from container.values()
-    else:
-        yield from container
-
-
-def _check_leaf(leaf: object) -> None:
-    if isinstance(leaf, str):
-        text("payload", leaf)
-    elif isinstance(leaf, float) and not math.isfinite(leaf):
-        raise InvalidInput("payload: NaN and Infinity are not JSON")
+def _items(container: Any) -> Iterable[object]:  # noqa: ANN401 - any JSON container
+    if not isinstance(container, dict):
+        return container  # type: ignore[no-any-return]
+    if not all(isinstance(key, str) for key in container):
+        raise InvalidInput("payload: the keys of an object must be text")
+    return container.values()
