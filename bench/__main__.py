@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import logging
 import os
 import platform
 import sys
@@ -62,10 +61,7 @@ def bench(
 
 def log_to_nowhere() -> None:
     """Log at INFO, formatted in full, to /dev/null: what a worker pays without a disk behind its log."""
-    configure_logs("INFO")
-    handler = logging.getLogger().handlers[0]
-    if isinstance(handler, logging.StreamHandler):
-        handler.setStream(open(os.devnull, "w"))  # noqa: SIM115, PTH123 - open as long as the process
+    configure_logs("INFO", open(os.devnull, "w"))  # noqa: SIM115, PTH123 - open as long as the process
 
 
 def write(found: list[Result], where: Path, *, smoke: bool) -> None:
