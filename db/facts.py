@@ -72,6 +72,12 @@ class Facts(NamedTuple):
     workspace_id: str | None = None
 
 
+def facts_of(seen: Mapping[str, Any], instant: dt.datetime) -> Facts:
+    """Return what was read as one JSON object at `instant`."""
+    ids = {name: uuid.UUID(seen[name]) for name in ("duplicate_of", "merge_into") if seen.get(name)}
+    return Facts(**{**seen, **ids, "instant": instant})
+
+
 def select_facts(questions: tuple[str, ...]) -> str:
     """Return the SELECT that answers `questions` at the instant of `clock`."""
     answers = "".join(f", ({_FRAGMENTS[question]}) AS {question}" for question in questions)
