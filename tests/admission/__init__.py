@@ -1,0 +1,1 @@
+"""The rules of admission, each against a real Postgres, with the instant injected."""
