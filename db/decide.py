@@ -156,6 +156,7 @@ class Recorded(NamedTuple):
     """What stands on a wake's row."""
 
     state: str
+    agent_profile_id: str
     reason: str
     key: str | None
     outcome: str | None

@@ -46,8 +46,8 @@ def make_database(server_url):
 
     make.drop = drop
     yield make
-    for name in made:
-        drop(server_url.set(database=name))
+    while made:
+        drop(server_url.set(database=made[-1]))
     admin.dispose()
 
 

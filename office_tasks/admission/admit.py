@@ -202,7 +202,7 @@ def _standing_answer(connection: Connection, wake: Wake) -> Answer:
     row = recorded(connection, wake.id)
     if row is None:
         raise NotFound(f"there is no wake {wake.id!r}")
-    return from_row(wake.id, wake.agent_profile_id, row)
+    return from_row(wake.id, row)
 
 
 def _answer(wake: Wake, gate: Gate | None, decision: Decision, *, state: str, fresh: bool = False) -> Answer:

@@ -75,11 +75,11 @@ class Answer:
         }
 
 
-def from_row(wake_id: str, agent_profile_id: str, row: Recorded, *, fresh: bool = False) -> Answer:
+def from_row(wake_id: str, row: Recorded, *, fresh: bool = False) -> Answer:
     """Return the answer that a wake's row holds; an undecided row answers `none`."""
     return Answer(
         wake_id=wake_id,
-        agent_profile_id=agent_profile_id,
+        agent_profile_id=row.agent_profile_id,
         reason=row.reason,
         key=row.key,
         state=row.state,
