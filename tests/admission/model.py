@@ -33,6 +33,7 @@ class Said:
     """What the model answers; `run` is the run inserted, merged into or found."""
 
     outcome: str
+    gate: str
     run: Run | None = None
     observed: int | None = None
     refusal: str | None = None
@@ -47,25 +48,25 @@ class Model:
     def ask(self, at, agent, reason, payload, key) -> Said:
         """ADM-2: the first of the six that decides."""
         if agent not in self.agents:
-            return Said("none", refusal="agent_not_found")
+            return Said("none", "agent_status", refusal="agent_not_found")
         if self.agents[agent] != "active":
-            return Said("none", refusal="agent_not_wakeable")
+            return Said("none", "agent_status", refusal="agent_not_wakeable")
         if self.paused:
-            return Said("none", refusal="workspace_paused")
+            return Said("none", "workspace_pause", refusal="workspace_paused")
         bearer = self._bearer(key)
         if bearer and bearer.requested_at > at - DUPLICATE_LOOKBACK:
-            return Said("deduped", bearer)
+            return Said("deduped", "recent_duplicate", bearer)
         if target := self._target(at, agent, reason, payload, key):
             target.payload, target.count = payload, target.count + 1
-            return Said("coalesced", target)
+            return Said("coalesced", "coalesce", target)
         observed = self._observed(at, reason, payload)
         if observed is not None and observed >= ASSIGNMENT_ALLOWANCE:
-            return Said("rate_limited", observed=observed)
+            return Said("rate_limited", "assignment_allowance", observed=observed)
         if bearer:
-            return Said("deduped", bearer)
+            return Said("deduped", "insert", bearer)
         run = Run(None, agent, reason, payload, key, at)
         self.runs.append(run)
-        return Said("queued", run, observed)
+        return Said("queued", "insert", run, observed)
 
     def _bearer(self, key):
         """ADM-3.1, ADM-6.1: the one row that has this key, if there is a key."""

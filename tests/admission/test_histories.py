@@ -11,9 +11,9 @@ from tests.admission.model import Model, Said
 from tests.support import T0
 
 TICK = dt.timedelta(milliseconds=1)
-EDGES = [window + side * TICK for window in (COALESCE_WINDOW, ALLOWANCE_WINDOW, DUPLICATE_LOOKBACK) for side in (-1, 0, 1)]
+WINDOWS = [ALLOWANCE_WINDOW, COALESCE_WINDOW, DUPLICATE_LOOKBACK]
 # Mostly forwards and by little; back too, as two servers' clocks may be.
-STEPS = [dt.timedelta(), TICK, COALESCE_WINDOW / 2, *EDGES, ALLOWANCE_WINDOW / 4, -TICK, -COALESCE_WINDOW]
+STEPS = [dt.timedelta(), TICK, COALESCE_WINDOW / 2, COALESCE_WINDOW, ALLOWANCE_WINDOW / 4, -TICK, -COALESCE_WINDOW]
 
 # The first of each list is the simplest, which is what a failure shrinks to; the likeliest are listed more than once.
 AGENTS = ["ana", "bob", "ana", "ghost"]
@@ -30,14 +30,15 @@ wakes = st.tuples(
 )
 # A task's worst hour: one agent assignment after the other, keyless, just too far apart to merge.
 pushes = st.tuples(st.just("push"), st.integers(1, 6))
-steps = st.tuples(st.just("step"), st.sampled_from(STEPS))
 which = st.integers(0, 5)
+steps = st.tuples(st.just("step"), st.sampled_from(STEPS))
+edges = st.tuples(st.just("edge"), which, st.sampled_from(WINDOWS), st.sampled_from([0, -1, 1]))
 lives = st.tuples(st.sampled_from(["claimed", "finished", "failed", "retry", "delete"]), which)
 switches = st.tuples(st.just("pause"), st.booleans()) | st.tuples(
     st.just("status"), st.sampled_from(["ana", "bob"]), st.sampled_from(["active", "active", "stopped", "paused"])
 )
 again = st.tuples(st.just("redeliver"), which)
-histories = st.lists(wakes | wakes | wakes | steps | steps | pushes | lives | again | switches, max_size=30)
+histories = st.lists(wakes | wakes | wakes | steps | edges | edges | pushes | lives | again | switches, max_size=30)
 
 
 class Both:
@@ -63,6 +64,11 @@ class Both:
 
     def step(self, by):
         self.at += by
+
+    def edge(self, which, window, side):
+        """Go where one run is exactly as old as a window is long, or a tick beside it."""
+        if self.model.runs:
+            self.at = self.model.runs[which % len(self.model.runs)].requested_at + window + side * TICK
 
     def pause(self, paused):
         if paused == self.model.paused:
@@ -112,11 +118,11 @@ class Both:
 
 
 def heard(answer):
-    return answer.outcome.value, answer.refusal, answer.run_id, answer.observed
+    return answer.outcome.value, answer.gate, answer.refusal, answer.run_id, answer.observed
 
 
 def expected(said: Said):
-    return said.outcome, said.refusal, said.run and said.run.name, said.observed
+    return said.outcome, said.gate, said.refusal, said.run and said.run.name, said.observed
 
 
 def rows_of(board):
