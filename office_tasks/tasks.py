@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from office_tasks import telemetry
-from office_tasks.admission import Wake, poison
+from office_tasks.admission import Wake, poison, recall
 from office_tasks.base import OfficeTask
 from office_tasks.celery_app import app
 from office_tasks.errors import InvalidInput, Poisoned
@@ -29,7 +29,9 @@ def _enqueue(task: OfficeTask, reason: str, build: Callable[[], Wake | str]) -> 
         telemetry.count_refusal(str(reason), "invalid")
         raise
     if isinstance(wake, str):
-        return bare.nobody_woken(reason, wake)
+        # What asks for no wake now may have asked for one when its message came first: that is the answer (ADM-10.3).
+        before = recall(task.office.engine, task.message_id)
+        return bare.answered(before) if before else bare.nobody_woken(reason, wake)
     if task.is_poisoned():
         return bare.answered(poison(task.office.engine, wake))
     return bare.enqueue(task.office.engine, wake, last_attempt=task.last_attempt)

@@ -1,6 +1,6 @@
 """Admission: the one seam between a wake and a run. `gates` shows the six gates in their order."""
 
-from office_tasks.admission.admit import admit, poison
+from office_tasks.admission.admit import admit, poison, recall
 from office_tasks.admission.decision import Answer, Outcome
 from office_tasks.admission.gates import GATES
 from office_tasks.admission.wake import BY_DESIGN, Keyless, Wake, wake
@@ -24,5 +24,6 @@ __all__ = [
     "Wake",
     "admit",
     "poison",
+    "recall",
     "wake",
 ]

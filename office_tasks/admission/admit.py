@@ -74,6 +74,13 @@ def admit(engine: Engine, wake: Wake, *, instant: dt.datetime | None = None, las
     return answer
 
 
+def recall(engine: Engine, wake_id: str) -> Answer | None:
+    """Return what stands on a wake's row, or None when there is no such wake."""
+    with autocommit(engine) as connection:
+        row = recorded(connection, wake_id)
+    return None if row is None else from_row(wake_id, row)
+
+
 def poison(engine: Engine, wake: Wake) -> Answer:
     """Close a wake whose message keeps killing its worker (ADM-10.5)."""
     with autocommit(engine) as connection:

@@ -196,3 +196,23 @@ def test_an_id_that_is_taken_is_refused(acme):
     with pytest.raises(InvalidInput, match="T1"):
         create(acme, "m1")
     assert acme.count("tasks") == acme.count("mutations") == 1
+
+
+@pytest.mark.parametrize(
+    "since",
+    [
+        "DELETE FROM seats",
+        "DELETE FROM tasks",
+        "UPDATE steps SET auto_start = false",
+        "UPDATE tasks SET workflow_id = NULL",
+    ],
+)
+def test_an_event_that_was_decided_answers_so_whatever_happened_since(office, board, since):
+    """ADM-6.4, ADM-10.3: redelivered when its task would wake nobody any more, it answers what it answered."""
+    from office_tasks import task_created
+
+    create(board, at=None)
+    delivered = task_created.apply(("T1",), task_id="message").get()
+    board.execute(since)
+    assert task_created.apply(("T1",), task_id="message").get() == delivered
+    assert delivered["wake_id"] == "message"
