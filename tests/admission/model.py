@@ -47,12 +47,18 @@ class Model:
 
     def ask(self, at, agent, reason, payload, key) -> Said:
         """ADM-2: the first of the six that decides."""
+        return self._refused(agent) or self._decided(at, agent, reason, payload, key)
+
+    def _refused(self, agent):
+        """ADM-2, gates 1 and 2."""
         if agent not in self.agents:
             return Said("none", "agent_status", refusal="agent_not_found")
         if self.agents[agent] != "active":
             return Said("none", "agent_status", refusal="agent_not_wakeable")
-        if self.paused:
-            return Said("none", "workspace_pause", refusal="workspace_paused")
+        return Said("none", "workspace_pause", refusal="workspace_paused") if self.paused else None
+
+    def _decided(self, at, agent, reason, payload, key):
+        """ADM-2, gates 3 to 6."""
         bearer = self._bearer(key)
         if bearer and bearer.requested_at > at - DUPLICATE_LOOKBACK:
             return Said("deduped", "recent_duplicate", bearer)

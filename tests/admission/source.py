@@ -47,7 +47,7 @@ def inserts_into_runs(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and _name(node.func) not in _HARMLESS_CALLS and _hands_over_runs(node):
             yield ast.unparse(node)
-        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value == "runs":
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value == "runs":
             yield ast.unparse(node)
 
 
@@ -59,8 +59,10 @@ def _hands_over_runs(call: ast.Call) -> bool:
     if _name(call.func) == "table":
         return any(isinstance(arg, ast.Constant) and arg.value == "runs" for arg in call.args)
     receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if receiver is not None and "Run.__table__" in ast.unparse(receiver):
+        return True
     parts = [call.func, *call.args, *(keyword.value for keyword in call.keywords)]
-    return any(_name(part) == "Run" for part in parts) or (receiver is not None and "Run.__table__" in ast.unparse(receiver))
+    return any(_name(part) == "Run" for part in parts)
 
 
 def _name(node: ast.AST) -> str | None:

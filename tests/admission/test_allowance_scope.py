@@ -9,6 +9,8 @@ from tests.admission.rows import store_agent_assignments, store_run
 from tests.admission.telling import ADMISSIONS, KEYLESS, LIMIT, counted, listening
 from tests.support import T0, after
 
+OTHER_ACTORS = [None, 1, True, ["agent"], {"agent": 1}, "user", "", "Agent", "agent ", "agents"]
+NO_OBJECTS = [None, [], ["agent"], "text", '{"task_id": "T1", "actor_type": "agent"}', 7, False, 1.5]
 EXHAUSTING = [after(minutes=-1)] * ASSIGNMENT_ALLOWANCE
 ABSENT = object()
 
@@ -32,7 +34,7 @@ def test_another_reason_passes(exhausted, reason):
     assert not [name for name, _ in told.moved if name == LIMIT]
 
 
-@pytest.mark.parametrize("actor", [ABSENT, None, 1, True, ["agent"], {"agent": 1}, "user", "", "Agent", "agent ", "agents"])
+@pytest.mark.parametrize("actor", [ABSENT, *OTHER_ACTORS])
 def test_any_other_actor_is_out_of_scope(exhausted, actor):
     """ADM-5.1 (b), ADM-5.8: only the string `agent` is in scope."""
     with listening() as told:
@@ -41,7 +43,7 @@ def test_any_other_actor_is_out_of_scope(exhausted, actor):
     assert not [name for name, _ in told.moved if name == LIMIT]
 
 
-@pytest.mark.parametrize("payload", [None, [], ["agent"], "text", '{"task_id": "T1", "actor_type": "agent"}', 7, False, 1.5])
+@pytest.mark.parametrize("payload", NO_OBJECTS)
 def test_a_payload_that_is_no_object_is_out_of_scope(exhausted, payload):
     """ADM-5.1: it fails at (b), before the task is looked for, so it is not unattributed either."""
     with listening() as told:
@@ -60,7 +62,8 @@ def test_an_agents_wake_without_a_task_is_admitted_and_counted(exhausted, task):
         counted(KEYLESS, reason="task_assigned", cause="by_design"): 1,
         counted(LIMIT, reason="task_unattributed"): 1,
     }
-    assert [entry["event"] for entry in told.logged if entry["log_level"] == "warning"] == ["assignment_wake_unattributed"]
+    warnings = [entry["event"] for entry in told.logged if entry["log_level"] == "warning"]
+    assert warnings == ["assignment_wake_unattributed"]
 
 
 def test_a_wake_with_neither_actor_nor_task_moves_no_counter(exhausted):

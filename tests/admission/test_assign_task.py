@@ -125,7 +125,8 @@ def test_an_unassignment_leaves_no_runner_anywhere(t1):
     reassign(t1, 1, "ana")
     t1.execute(
         "INSERT INTO seats (id, task_id, step_id, role, agent_profile_id) "
-        "VALUES (gen_random_uuid(), 'T1', 'wait', 'runner', 'bob'), (gen_random_uuid(), 'T1', 'start', 'reviewer', 'bob')"
+        "VALUES (gen_random_uuid(), 'T1', 'wait', 'runner', 'bob'), "
+        "(gen_random_uuid(), 'T1', 'start', 'reviewer', 'bob')"
     )
     result = reassign(t1, 2, "")
     assert (result["wakes"], result["runs"], result["generation"]) == ([], [], 2)

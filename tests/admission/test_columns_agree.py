@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import uuid
 
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from sqlalchemy import text
 
 from tests.support import T0, Board
@@ -15,7 +16,9 @@ numbers = st.integers() | st.integers(-(10**40), 10**40) | st.floats(-1e15, 1e15
 scalars = st.none() | st.booleans() | numbers | words
 named = st.sampled_from(["task_id", "actor_type", "actor_id", "agent", "T1", "", "TASK_ID"])
 anything = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(named | words, inner, max_size=4), max_leaves=12
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(named | words, inner, max_size=4),
+    max_leaves=12,
 )
 naming = st.fixed_dictionaries({}, optional={"task_id": anything, "actor_type": anything | named, "x": anything})
 

@@ -50,7 +50,7 @@ def test_the_counters_and_their_labels(acme):
 
 def test_a_thousand_reasons_are_one_series(acme):
     """ADM-9.1: unknown reasons are `custom`, in every counter, whatever the reason."""
-    source = random.Random(9)  # noqa: S311 - no secret
+    source = random.Random(9)
     words = ["".join(source.choices(string.printable.strip() + "éß🦉", k=12)) for _ in range(1000)]
     before = set(series())
     with listening() as told:

@@ -82,7 +82,7 @@ def test_the_instant_is_the_servers(acme, admission_url, make_test_engine):
 
 
 def test_the_instant_is_that_of_the_attempt_not_of_the_request(acme):
-    """ADM-2.3: a wake asked for at T0 and decided an hour later, as an owed one may be, is decided by the later clock."""
+    """ADM-2.3: a wake that is decided an hour after it was asked for is decided by the later clock."""
     asked = Board.wake(payload=PAYLOAD)
     store_run(acme, T0, payload={"task_id": "T1"})
     assert admit(acme.engine, asked, instant=after(hours=1)).outcome == "queued"

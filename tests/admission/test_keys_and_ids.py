@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import uuid
 
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from office_tasks import keys
 from office_tasks.ids import new_id

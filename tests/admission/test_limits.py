@@ -217,6 +217,6 @@ def test_no_key_twice_is_two_rows(acme, absent):
 
 def test_look_alikes_are_different_keys(acme):
     """C30, ADM-8.2: keys are compared byte for byte: nothing is normalized, trimmed or folded."""
-    for n, key in enumerate(["café", "cafe\u0301", "k1", "k1 ", " k1", "K1", "ｋ1"]):
+    for n, key in enumerate(["café", "cafe\u0301", "k1", "k1 ", " k1", "K1", "\uff4b1"]):
         assert enqueue(acme.engine, queue_run(f"w{n}", "ana", f"r{n}", {}, key), instant=T0)["outcome"] == "queued"
     assert acme.count("runs") == 7

@@ -91,9 +91,9 @@ def test_settling_what_never_committed_is_an_error(acme):
 
 def test_pausing_and_resuming_change_something_once(acme):
     """PRO-6.1: idempotent: a second pause, and a second resume, say that they changed nothing."""
-    said = [
-        pause_workspace(acme.engine, f"p{n}", "acme", "", after(minutes=n))["changed"] for n in (1, 2)
-    ] + [resume_workspace(acme.engine, f"r{n}", "acme", after(minutes=n))["changed"] for n in (3, 4)]
+    said = [pause_workspace(acme.engine, f"p{n}", "acme", "", after(minutes=n))["changed"] for n in (1, 2)] + [
+        resume_workspace(acme.engine, f"r{n}", "acme", after(minutes=n))["changed"] for n in (3, 4)
+    ]
     assert said == [True, False, True, False]
     assert acme.rows("SELECT paused_at, resumed_at FROM pauses") == [
         {"paused_at": after(minutes=1), "resumed_at": after(minutes=3)}

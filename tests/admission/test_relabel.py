@@ -11,7 +11,7 @@ LATER = after(minutes=1)
 
 
 def test_a_merge_ignores_the_actor(acme):
-    """ADM-4.5: a user's wake merges into an agent's row and the reverse; `requested_at` stays, the actor is relabelled."""
+    """ADM-4.5: a user's wake merges into an agent's row and the reverse: the actor changes, `requested_at` stays."""
     first = acme.assigned(by="user")
     assert acme.assigned(SOON, by="agent").run_id == first.run_id
     run = acme.run(first.run_id)

@@ -178,7 +178,7 @@ def test_a_creation_asks_for_permission_only_to_assign(acme):
         (NotFound, {"step_id": "theirs"}),
         (InvalidInput, {"assignee": "olga"}),
     ],
-    ids=lambda asked: str(asked),
+    ids=str,
 )
 def test_a_creation_that_cannot_be(acme, error, asked):
     """ADM-7.3: what is not found, or of another workspace, raises before anything is written."""
