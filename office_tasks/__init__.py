@@ -1,29 +1,39 @@
-"""Office Tasks: who may be woken, decided once, in Postgres."""
+"""Office Tasks: who may be woken, decided once, in Postgres.
 
-from office_tasks.celery_app import app
-from office_tasks.errors import (
-    AgentNotFound,
-    AgentNotWakeable,
-    DatabaseError,
-    Forbidden,
-    InvalidInput,
-    NotFound,
-    OfficeError,
-    PauseGateUnavailable,
-    Poisoned,
-    Refused,
-    WorkspacePaused,
-)
-from office_tasks.tasks import (
-    assign_task,
-    create_task,
-    pause_workspace,
-    queue_run,
-    resume_workspace,
-    settle_mutation,
-    spawn_run,
-    task_created,
-)
+Each name below is imported when it is first asked for: the command line, which lives in this package, answers `--help`
+without loading Celery.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from office_tasks.celery_app import app
+    from office_tasks.errors import (
+        AgentNotFound,
+        AgentNotWakeable,
+        DatabaseError,
+        Forbidden,
+        InvalidInput,
+        NotFound,
+        OfficeError,
+        PauseGateUnavailable,
+        Poisoned,
+        Refused,
+        WorkspacePaused,
+    )
+    from office_tasks.tasks import (
+        assign_task,
+        create_task,
+        pause_workspace,
+        queue_run,
+        resume_workspace,
+        settle_mutation,
+        spawn_run,
+        task_created,
+    )
 
 __all__ = [
     "AgentNotFound",
@@ -47,3 +57,12 @@ __all__ = [
     "spawn_run",
     "task_created",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__:
+        for home in ("errors", "celery_app", "tasks"):
+            module = import_module(f"{__name__}.{home}")
+            if hasattr(module, name):
+                return getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
