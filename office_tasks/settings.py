@@ -6,6 +6,8 @@ from typing import Self
 
 from pydantic import Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError
 
 from office_tasks.errors import OfficeError
 
@@ -40,7 +42,11 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _driver_is_psycopg(self) -> Self:
-        if not self.database_url.get_secret_value().startswith("postgresql+psycopg://"):
+        try:
+            driver = make_url(self.database_url.get_secret_value()).drivername
+        except (ArgumentError, ValueError):
+            raise ValueError("OFFICE_DATABASE_URL is no URL: postgresql+psycopg://user@host:port/database") from None
+        if driver != "postgresql+psycopg":
             raise ValueError("OFFICE_DATABASE_URL must begin with postgresql+psycopg://")
         return self
 
