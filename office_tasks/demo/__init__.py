@@ -1,0 +1,10 @@
+"""The demo: a small office, a real worker, and every outcome and refusal that a producer can meet.
+
+What must have happened long ago is asked for in this process, at an instant in the past, through the same code; all
+else goes to the worker by `.delay()`. Each answer is compared with what the contract says, and with the wake's row in
+Postgres.
+"""
+
+from office_tasks.demo.run import run
+
+__all__ = ["run"]
