@@ -1,0 +1,80 @@
+"""What an operator lists: the rows of an office, for reading only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from sqlalchemy import Connection, TextClause, text
+
+from db.runner import RUNNER_OF_TASK
+
+Rows = Sequence[Mapping[str, Any]]
+
+WAKES_SHOWN: Final = 20
+
+_WORKSPACES: Final = text("""
+    SELECT id, name, office_workflow_id, is_replay, recovery_lookback_hours, created_at,
+           EXISTS (SELECT FROM pauses WHERE workspace_id = workspaces.id AND resumed_at IS NULL) AS paused,
+           (SELECT count(*) FROM agents WHERE agents.workspace_id = workspaces.id) AS agents,
+           (SELECT count(*) FROM tasks WHERE tasks.workspace_id = workspaces.id) AS tasks
+    FROM workspaces ORDER BY id""")
+
+_AGENTS: Final = text("""
+    SELECT id, workspace_id, name, role, status, permissions, max_concurrent_sessions, created_at
+    FROM agents WHERE CAST(:workspace_id AS text) IS NULL OR workspace_id = :workspace_id ORDER BY workspace_id, id""")
+
+_STEPS: Final = text("""
+    SELECT id, workspace_id, workflow_id, name, auto_start, primary_agent_id
+    FROM steps WHERE CAST(:workspace_id AS text) IS NULL OR workspace_id = :workspace_id
+    ORDER BY workspace_id, workflow_id, id""")
+
+_TASK: Final = f"""
+    SELECT id, workspace_id, title, status, priority, project_id, workflow_id, step_id, parent_id,
+           assignment_generation, {RUNNER_OF_TASK} AS runner_id, archived_at, created_at, updated_at
+    FROM tasks"""
+
+_TASKS: Final = text(f"""{_TASK}
+    WHERE CAST(:workspace_id AS text) IS NULL OR workspace_id = :workspace_id
+    ORDER BY created_at DESC, id DESC LIMIT :most""")
+
+_ONE_TASK: Final = text(f"{_TASK} WHERE id = :task_id")
+
+_WAKES_OF_TASK: Final = text("""
+    SELECT id, requested_at, agent_profile_id, reason, key, actor_type, actor_id, producer, state, outcome, gate,
+           run_id, observed, refusal, decided_at
+    FROM wakes WHERE task_id = :task_id ORDER BY requested_at DESC, id DESC LIMIT :most""")
+
+
+def workspaces(connection: Connection) -> Rows:
+    """Return all workspaces, with whether they are paused and how many agents and tasks they have."""
+    return _rows(connection, _WORKSPACES)
+
+
+def agents(connection: Connection, workspace_id: str | None) -> Rows:
+    """Return the agents of a workspace, or of all."""
+    return _rows(connection, _AGENTS, workspace_id=workspace_id)
+
+
+def steps(connection: Connection, workspace_id: str | None) -> Rows:
+    """Return the steps of a workspace, or of all."""
+    return _rows(connection, _STEPS, workspace_id=workspace_id)
+
+
+def tasks(connection: Connection, workspace_id: str | None, most: int) -> Rows:
+    """Return the newest tasks of a workspace, or of all, with their runners."""
+    return _rows(connection, _TASKS, workspace_id=workspace_id, most=most)
+
+
+def task(connection: Connection, task_id: str) -> Mapping[str, Any] | None:
+    """Return one task with its runner, or None when there is none."""
+    return next(iter(_rows(connection, _ONE_TASK, task_id=task_id)), None)
+
+
+def wakes_of_task(connection: Connection, task_id: str) -> Rows:
+    """Return the last wakes of a task, the newest first."""
+    return _rows(connection, _WAKES_OF_TASK, task_id=task_id, most=WAKES_SHOWN)
+
+
+def _rows(connection: Connection, query: TextClause, **params: Any) -> Rows:  # noqa: ANN401 - what the query names
+    return [dict(row) for row in connection.execute(query, params).mappings()]

@@ -1,0 +1,20 @@
+"""`office migrate`."""
+
+from __future__ import annotations
+
+import typer
+
+
+def register(office: typer.Typer) -> None:
+    """Add the command."""
+    office.command()(migrate)
+
+
+def migrate() -> None:
+    """Bring the schema of OFFICE_DATABASE_URL to this version; safe to run again, and by several at once."""
+    from db import migrate as migrations
+    from office_tasks.cli.context import engine
+
+    behind = migrations.pending(engine())
+    migrations.upgrade(engine())
+    typer.echo("the schema is up to date" if not behind else "the schema was brought up to date")

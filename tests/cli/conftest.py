@@ -1,0 +1,66 @@
+"""Two ways to run a command: in this process, on the test's own database, and as the process that a person starts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from structlog.testing import capture_logs
+
+from office_tasks.cli import context, main
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = [sys.executable, "-c", "import sys; sys.argv[0] = 'office'; from office_tasks.cli import main; main()"]
+
+
+class Said(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run(office, capsys, monkeypatch):
+    """Run a command in this process, on the test's own database."""
+    # The logs of the whole test process are not a command's to configure; what it does with them is seen in processes.
+    monkeypatch.setattr(context, "configure_logs", lambda _level: None)
+
+    def run(*words: str) -> Said:
+        with capture_logs(), pytest.raises(SystemExit) as ended:
+            main(words)
+        return Said(ended.value.code, *capsys.readouterr())
+
+    return run
+
+
+def environment(**settings: str) -> dict[str, str]:
+    """Return this process's environment with none but the given settings of the office."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith(("OFFICE_", "FLOWER_"))}
+    return {**ours, "PYTHONPATH": str(ROOT), **settings}
+
+
+def start(*words: str, cwd: Path, **settings: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*PROGRAM, *words],
+        cwd=cwd,
+        env=environment(**settings),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.fixture
+def run_process(tmp_path):
+    """Run a command as a process, in an empty directory, with none but the given settings of the office."""
+
+    def run(*words: str, **settings: str) -> Said:
+        with start(*words, cwd=tmp_path, **settings) as process:
+            out, err = process.communicate(timeout=100)
+        return Said(process.returncode, out, err)
+
+    return run
