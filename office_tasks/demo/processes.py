@@ -40,7 +40,7 @@ class CeleryProcess:
     def __enter__(self) -> Self:
         """Stop one that a killed demo may have left, and start this one."""
         self._home.mkdir(parents=True, exist_ok=True)
-        stop_orphans(self._home, "python", signal.SIGTERM)
+        stop_orphans(self._home, ("python", "Python"), signal.SIGTERM)
         self.log.unlink(missing_ok=True)
         self._process = spawn(
             [sys.executable, "-m", "celery", "-A", "office_tasks", *self._words],
