@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from office_tasks import app
+from office_tasks.cli import main
 from office_tasks.cli.processes import worker_defaults
 from tests.cli.conftest import ROOT, environment
 from tests.databases import plain
@@ -55,9 +57,13 @@ def test_a_database_that_is_not_there_is_named(run_process, server_url):
         ("OFFICE_DATABASE_URL", "postgresql+psycopg://office:secret@localhost:port/office"),
     ],
 )
-def test_a_setting_that_cannot_work_is_named(run_process, variable, value):
-    said = run_process("agent", "list", **{variable: value})
-    assert (said.code, said.out, said.err.count("\n")) == (1, "", 1)
+def test_a_setting_that_cannot_work_is_named(office, monkeypatch, capsys, variable, value):
+    monkeypatch.delattr(app, "office")  # as in a process that has read no setting yet
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(SystemExit) as ended:
+        main(["agent", "list"])
+    said = capsys.readouterr()
+    assert (ended.value.code, said.out, said.err.count("\n")) == (1, "", 1)
     assert variable in said.err
     assert "secret" not in said.err
 
