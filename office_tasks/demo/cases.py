@@ -40,7 +40,7 @@ AGENT_STATUS: Final = gates.agent_status.__name__
 WORKSPACE_PAUSE: Final = gates.workspace_pause.__name__
 RECENT_DUPLICATE: Final = gates.recent_duplicate.__name__
 COALESCE: Final = gates.coalesce.__name__
-ASSIGNMENT_ALLOWANCE: Final = gates.assignment_allowance.__name__
+ALLOWANCE_GATE: Final = gates.assignment_allowance.__name__
 INSERT: Final = gates.insert.__name__
 
 _NOTHING_OBJECTS: Final = "no gate objects: a run is queued"
@@ -160,7 +160,7 @@ _LOOP: Final = (
         "assign_task",
         _assign("loop", "fay", "cleo"),
         "rate_limited",
-        ASSIGNMENT_ALLOWANCE,
+        ALLOWANCE_GATE,
         "{observed} assignments by agents within 10 min, {allowance} allowed; fay is the assignee all the same",
     ),
     Case(

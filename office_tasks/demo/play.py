@@ -12,9 +12,9 @@ from celery.result import AsyncResult
 from sqlalchemy import Engine
 
 import office_tasks
-from db import clock, decide
+from db import clock
 from db.engine import autocommit
-from office_tasks.admission import ASSIGNMENT_ALLOWANCE
+from office_tasks.admission import ASSIGNMENT_ALLOWANCE, Answer, recall
 from office_tasks.demo.cases import WORKSPACE_PAUSE, Case
 from office_tasks.errors import OfficeError, PauseGateUnavailable, WorkspacePaused
 from office_tasks.ids import new_id
@@ -96,10 +96,9 @@ def _ask_in_the_past(engine: Engine, case: Case) -> dict[str, Any]:
 def _read(engine: Engine, case: Case, answer: dict[str, Any] | OfficeError, message_id: str) -> Played:
     """Put the answer beside the wake's row: what was answered must be what stands there."""
     happened, wake_id = _said(answer, message_id)
-    with autocommit(engine) as connection:
-        row = decide.recorded(connection, wake_id) if wake_id else None
+    row = recall(engine, wake_id) if wake_id else None
     if isinstance(answer, dict) and row and happened not in (row.outcome, row.state):
-        happened = f"{happened}, but its row says {row.outcome or row.state}"
+        happened = f"{happened}, but its row says {row.state} {row.outcome}"
     why = case.why.format(
         said=answer if isinstance(answer, OfficeError) else "",
         observed=row.observed if row else None,
@@ -122,7 +121,7 @@ def _said(answer: dict[str, Any] | OfficeError, message_id: str) -> tuple[str, s
     return "owed" if wake["state"] == "owed" else wake["outcome"], wake["wake_id"]
 
 
-def _gate(answer: dict[str, Any] | OfficeError, row: decide.Recorded | None) -> str | None:
+def _gate(answer: dict[str, Any] | OfficeError, row: Answer | None) -> str | None:
     """Return the gate on the wake's row; of a wake still owed, the one that holds it up."""
     if row is None or row.state != "owed":
         return row.gate if row else None
