@@ -1,4 +1,8 @@
-"""A consumer that a malformed message cannot stop, and a reading of JSON that gives no key a meaning of its own."""
+"""A consumer that no message can stop, and a reading of JSON that gives no key a meaning of its own.
+
+Celery's own would exit on a body that is not `[args, kwargs, embed]`, and so would the next worker; on others it would
+lose a place of its pool, or write the body into its log. So a message is looked at before Celery sees it.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,22 @@ import json
 from typing import Any, Final
 
 import structlog
+from celery.exceptions import NotRegistered
 from celery.worker.consumer import Consumer
+from kombu.exceptions import ContentDisallowed, DecodeError
 from kombu.serialization import registry
 from kombu.utils.json import dumps
 
+from office_tasks.errors import InvalidInput
+from office_tasks.messages import check
+
 log: Final = structlog.stdlib.get_logger("office")
+
+_MALFORMED: Final = (ValueError, TypeError, AttributeError, LookupError, DecodeError, ContentDisallowed)
 
 
 class OfficeConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
-    """Rejects a message whose body is not `[args, kwargs, embed]`; Celery's own would exit, and so would the next."""
+    """Rejects what is no message of ours, logs why, and goes on; no body ever reaches the log (ADM-8.2, ADM-9.3)."""
 
     def create_task_handler(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - Celery's own signature
         """Return the message handler, guarded."""
@@ -22,13 +33,40 @@ class OfficeConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
 
         def guarded(message: Any) -> Any:  # noqa: ANN401 - a kombu message
             try:
+                check(message)
                 return handle(message)
-            except (ValueError, TypeError, AttributeError, KeyError) as error:
-                log.error("message_malformed", error=type(error).__name__)  # noqa: TRY400 - its text may be payload
-                message.reject_log_error(_QuietLogger, (Exception,))
-                return None
+            except _MALFORMED as error:
+                return _reject(message, error)
 
         return guarded
+
+    def on_decode_error(self, message: Any, exc: Exception) -> None:  # noqa: ANN401 - a kombu message
+        """Reject a message whose body cannot be read."""
+        _reject(message, exc)
+
+    def on_unknown_message(self, _body: Any, message: Any) -> None:  # noqa: ANN401 - Celery's own signature
+        """Reject a message that names no Celery task."""
+        _reject(message, InvalidInput("names no Celery task"))
+
+    def on_invalid_task(self, _body: Any, message: Any, exc: Exception) -> None:  # noqa: ANN401 - Celery's own signature
+        """Reject a message whose headers mean nothing, such as an ETA that is no instant."""
+        _reject(message, exc)
+
+    def on_unknown_task(self, _body: Any, message: Any, _exc: Exception) -> None:  # noqa: ANN401 - as above
+        """Reject a message for a Celery task that this version does not have, and tell its caller."""
+        task_id, name = message.headers["id"], message.headers["task"]
+        log.error("task_unknown", task_id=task_id, task_name=name)
+        message.reject_log_error(_QuietLogger, (Exception,))
+        self.app.backend.mark_as_failure(task_id, NotRegistered(name))
+        if self.event_dispatcher:
+            self.event_dispatcher.send("task-failed", uuid=task_id, exception=f"NotRegistered({name!r})")
+
+
+def _reject(message: Any, error: Exception) -> None:  # noqa: ANN401 - a kombu message
+    # Only our own sentences are known to hold nothing of the body.
+    why = {"why": str(error)} if isinstance(error, InvalidInput) else {}
+    log.error("message_malformed", error=type(error).__name__, **why)
+    message.reject_log_error(_QuietLogger, (Exception,))
 
 
 class _QuietLogger:

@@ -8,6 +8,7 @@ import sys
 from typing import Final, TextIO
 
 import structlog
+from celery.app import trace
 from structlog.typing import Processor
 
 _SHARED: Final[tuple[Processor, ...]] = (
@@ -49,6 +50,8 @@ def configure_logs(level: str, stream: TextIO | None = None) -> None:
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_renderers(out)],
         )
     )
+    # Celery would log each result with its key; what was decided is logged by its own events.
+    trace.LOG_SUCCESS = "Task %(name)s[%(id)s] succeeded in %(runtime)ss"
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
