@@ -36,7 +36,8 @@ def _strike(name: str, armed: str) -> None:
         while token.exists():
             time.sleep(0.02)
         return
-    token.unlink(missing_ok=True)
+    if not token.is_dir():
+        token.unlink(missing_ok=True)
     if verb == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     raise FaultPointError(name)

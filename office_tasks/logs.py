@@ -50,8 +50,9 @@ def configure_logs(level: str, stream: TextIO | None = None) -> None:
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_renderers(out)],
         )
     )
-    # Celery would log each result with its key; what was decided is logged by its own events.
+    # Celery would log each result with its key and, at DEBUG, each body; what was decided is logged by its own events.
     trace.LOG_SUCCESS = "Task %(name)s[%(id)s] succeeded in %(runtime)ss"
+    logging.getLogger("celery.pool").setLevel(logging.INFO)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)

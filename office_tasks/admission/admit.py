@@ -26,6 +26,7 @@ from office_tasks.admission.windows import (
     DUPLICATE_LOOKBACK,
 )
 from office_tasks.errors import POISONED, NotFound, PauseGateUnavailable, WorkspacePaused
+from office_tasks.faults import fault_point
 from office_tasks.ids import new_id
 
 # What an owed wake waits out, instead of being closed by it (PRO-6.4).
@@ -65,10 +66,12 @@ def admit(engine: Engine, wake: Wake, *, instant: dt.datetime | None = None, las
     Raises:
         DBAPIError: a read of gate 1, 3 or 4, or the deciding statement, failed; nothing was written (ADM-2).
     """
+    fault_point("before_deciding")
     try:
         attempt, answer = _all_at_once(engine, wake, instant, last_attempt)
     except _ReadAgain:
         attempt, answer = _gate_by_gate(engine, wake, instant, last_attempt)
+    fault_point("after_deciding")
     if answer.fresh:
         report(wake, answer, attempt.facts, attempt.unread)
     return answer

@@ -1,0 +1,94 @@
+"""Celery's configuration, the settings it comes from, and what importing does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from celery.app.defaults import NAMESPACES, flatten
+
+from office_tasks import app
+from office_tasks.configuration import configuration
+from office_tasks.settings import Settings, SettingsError, load
+from tests.nodes.engine import ROOT
+
+KNOWN = {name.lower() for name, _ in flatten(NAMESPACES)}
+TASKS = {
+    "office.assign_task",
+    "office.create_task",
+    "office.pause_workspace",
+    "office.queue_run",
+    "office.resume_workspace",
+    "office.settle_mutation",
+    "office.spawn_run",
+    "office.task_created",
+}
+
+
+def test_celery_knows_every_option_that_we_set():
+    """8-engineering, habit 14: Celery accepts a misspelt option silently, so its own list decides."""
+    assert set(configuration(Settings())) - KNOWN == set()
+
+
+def test_what_the_worker_relies_on():
+    """ADM-8.2, R05, ADM-10.5: JSON only, acknowledged late, rejected when the child is lost, one message at a time."""
+    options = configuration(Settings())
+    assert options["accept_content"] == options["result_accept_content"] == ["json"]
+    assert options["task_acks_late"]
+    assert options["task_reject_on_worker_lost"]
+    assert options["worker_prefetch_multiplier"] == 1
+    limits = options["task_soft_time_limit"], options["task_time_limit"]
+    assert limits[0] < limits[1] < options["broker_transport_options"]["visibility_timeout"]
+
+
+def test_task_names_are_wire_format():
+    """8-engineering, habit 15: these names, and no other; renaming one loses the messages in the queue."""
+    app.loader.import_default_modules()
+    assert {name for name in app.tasks if name.startswith(("office.", "recovery."))} == TASKS
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"SOFT_TIME_LIMIT": "15"}, ["OFFICE_SOFT_TIME_LIMIT < OFFICE_TIME_LIMIT < OFFICE_VISIBILITY_TIMEOUT", "15"]),
+        ({"TIME_LIMIT": "20"}, ["OFFICE_TIME_LIMIT < OFFICE_VISIBILITY_TIMEOUT", "20"]),
+        ({"VISIBILITY_TIMEOUT": "5"}, ["OFFICE_VISIBILITY_TIMEOUT"]),
+        ({"CONCURRENCY": "0"}, ["OFFICE_CONCURRENCY"]),
+        ({"CONCURRENCY": "many"}, ["OFFICE_CONCURRENCY"]),
+        ({"LOG_LEVEL": "LOUD"}, ["OFFICE_LOG_LEVEL"]),
+        ({"DATABASE_URL": "mysql://u:secret@h/d"}, ["OFFICE_DATABASE_URL", "postgresql+psycopg://"]),
+        ({"CONCURRENCY": "0", "LOG_LEVEL": "LOUD"}, ["OFFICE_CONCURRENCY", "OFFICE_LOG_LEVEL"]),
+    ],
+)
+def test_a_bad_setting_is_one_sentence(monkeypatch, given, named):
+    """8-engineering, habit 14, OPS-2: the sentence names the variables and never a secret."""
+    for name, value in given.items():
+        monkeypatch.setenv(f"OFFICE_{name}", value)
+    with pytest.raises(SettingsError) as refused:
+        load()
+    assert all(word in str(refused.value) for word in named)
+    assert "secret" not in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_importing_reads_no_setting_and_opens_nothing():
+    """8-engineering, habit 10: with nonsense in the environment and sockets that refuse, the import is quiet."""
+    script = """
+        import os, socket
+        opened = []
+        class Refusing(socket.socket):
+            def connect(self, address):
+                opened.append(address)
+                raise OSError("no")
+        socket.socket = Refusing
+        import office_tasks, recovery
+        assert opened == [], opened
+    """
+    bogus = {"OFFICE_DATABASE_URL": "nonsense", "OFFICE_CONCURRENCY": "none", "OFFICE_BROKER_URL": "zork://"}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        env={**bogus, "PATH": ""}, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
