@@ -13,6 +13,8 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DisconnectionError
 
+from db.errors import DbError
+
 # Postgres measures these in milliseconds.
 SESSION_OPTIONS = {
     "statement_timeout": "10000",
@@ -22,6 +24,9 @@ SESSION_OPTIONS = {
     "TimeZone": "UTC",
     "jit": "off",
 }
+
+# A session that has this has the others too; see `_refuse_a_session_without_settings`.
+_ARRIVED = "office.settings_arrived"
 
 _engines: weakref.WeakSet[Engine] = weakref.WeakSet()
 
@@ -37,7 +42,8 @@ def make_engine(
         application_name: what `pg_stat_activity` shows.
         session: settings of each connection, over `SESSION_OPTIONS`.
     """
-    options = " ".join(f"-c {name}={value}" for name, value in {**SESSION_OPTIONS, **(session or {})}.items())
+    settings = {**SESSION_OPTIONS, **(session or {}), _ARRIVED: "yes"}
+    options = " ".join(f"-c {name}={value}" for name, value in settings.items())
     engine = create_engine(
         url,
         pool_size=pool_size,
@@ -48,6 +54,7 @@ def make_engine(
         json_serializer=_compact,
         connect_args={"connect_timeout": 3, "application_name": application_name, "options": options},
     )
+    event.listen(engine, "connect", _refuse_a_session_without_settings)
     event.listen(engine, "checkout", _refuse_a_closed_connection)
     _engines.add(engine)
     return engine
@@ -62,6 +69,19 @@ def autocommit(engine: Engine) -> Iterator[Connection]:
 
 def _compact(value: Any) -> str:  # noqa: ANN401 - any JSON value
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _refuse_a_session_without_settings(dbapi_connection: Any, _record: Any) -> None:  # noqa: ANN401
+    # A pooler may be told to drop them (PgBouncer: ignore_startup_parameters); then nothing would bound a wait (R11).
+    dbapi_connection.autocommit = True  # one round trip instead of three
+    arrived = dbapi_connection.execute("SELECT current_setting(%s, true)", (_ARRIVED,)).fetchone()
+    dbapi_connection.autocommit = False
+    if arrived != ("yes",):
+        dbapi_connection.close()
+        raise DbError(
+            "the session settings (time-outs) did not reach Postgres: a pooler drops them. Connect to Postgres itself, "
+            "or to a pooler in session mode that passes `options` on"
+        )
 
 
 def _refuse_a_closed_connection(dbapi_connection: Any, _record: Any, _proxy: Any) -> None:  # noqa: ANN401
