@@ -55,7 +55,7 @@ class OfficeConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
     def on_unknown_task(self, _body: Any, message: Any, _exc: Exception) -> None:  # noqa: ANN401 - as above
         """Reject a message for a Celery task that this version does not have, and tell its caller."""
         task_id, name = message.headers["id"], message.headers["task"]
-        log.error("task_unknown", task_id=task_id, task_name=name)
+        log.error("task_unknown", celery_task_id=task_id, celery_task_name=name)
         message.reject_log_error(_QuietLogger, (Exception,))
         self.app.backend.mark_as_failure(task_id, NotRegistered(name))
         if self.event_dispatcher:
