@@ -50,10 +50,11 @@ class Run(Base):
             text("id DESC"),
             postgresql_where=text(MERGEABLE),
         ),
-        # Gate 5: the agent-initiated assignments of one task.
-        Index("ix_runs_assignments", "task_id", "requested_at", postgresql_where=text(AGENT_ASSIGNMENT)),
-        # The sweep's "was it ever started?" and the claim's order.
-        Index("ix_runs_task_id", "task_id", "status", postgresql_where=text("task_id IS NOT NULL")),
+        # Gate 5, the sweep's "was it ever started?" and what an operator asks of a task. One index, not one for each:
+        # without statistics two that begin with `task_id` cost the planner the same, and it may take the one that walks
+        # every run a task ever had.
+        Index("ix_runs_assignments", "task_id", "requested_at", postgresql_where=text("task_id IS NOT NULL")),
+        # The claim's order.
         Index("ix_runs_claimable", "requested_at", "id", postgresql_where=text("status = 'queued'")),
         Index("ix_runs_leased", "agent_profile_id", "lease_expires_at", postgresql_where=text("status = 'claimed'")),
         # Retention keeps the newest of each agent.

@@ -289,7 +289,7 @@ def upgrade() -> None:
         "runs",
         ["task_id", "requested_at"],
         unique=False,
-        postgresql_where=sa.text("reason = 'task_assigned' AND actor_type = 'agent'"),
+        postgresql_where=sa.text("task_id IS NOT NULL"),
     )
     op.create_index(
         "ix_runs_claimable", "runs", ["requested_at", "id"], unique=False, postgresql_where=sa.text("status = 'queued'")
@@ -320,9 +320,6 @@ def upgrade() -> None:
         ],
         unique=False,
         postgresql_where=sa.text("status = 'queued' AND scheduled_retry_at IS NULL"),
-    )
-    op.create_index(
-        "ix_runs_task_id", "runs", ["task_id", "status"], unique=False, postgresql_where=sa.text("task_id IS NOT NULL")
     )
     op.create_index(
         "uq_runs_idempotency_key",
@@ -490,7 +487,6 @@ def downgrade() -> None:
     op.drop_index("ix_steps_workspace_id_workflow_id", table_name="steps")
     op.drop_table("steps")
     op.drop_index("uq_runs_idempotency_key", table_name="runs", postgresql_where=sa.text("idempotency_key IS NOT NULL"))
-    op.drop_index("ix_runs_task_id", table_name="runs", postgresql_where=sa.text("task_id IS NOT NULL"))
     op.drop_index(
         "ix_runs_mergeable",
         table_name="runs",
@@ -504,7 +500,7 @@ def downgrade() -> None:
     op.drop_index(
         "ix_runs_assignments",
         table_name="runs",
-        postgresql_where=sa.text("reason = 'task_assigned' AND actor_type = 'agent'"),
+        postgresql_where=sa.text("task_id IS NOT NULL"),
     )
     op.drop_table("runs")
     op.drop_index("ix_projects_workspace_id", table_name="projects")
