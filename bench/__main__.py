@@ -48,14 +48,14 @@ def bench(
     scale = SMOKE if smoke else Scale()
     chosen = dict.fromkeys(MEASURES[name] for name in only.split(","))
     log_to_nowhere()
+    where = json_file or RESULTS / f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%SZ}.json"
+    found: list[Result] = []
     with Postgres(durable=True, settings=QUIET) as server:
-        found = [
-            result
-            for measure in chosen
-            for result in measure(server, scale.with_five_million() if five_million else scale)
-            if result.measure in only.split(",")
-        ]
-    write(found, json_file or RESULTS / f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%SZ}.json", smoke=smoke)
+        for measure in chosen:
+            for result in measure(server, scale.with_five_million() if five_million else scale):
+                if result.measure in only.split(","):
+                    found.append(result)
+                    write(found, where, smoke=smoke)
     Console().print(table(found))
 
 
@@ -69,6 +69,7 @@ def write(found: list[Result], where: Path, *, smoke: bool) -> None:
     about = {"at": dt.datetime.now(dt.UTC).isoformat(), "smoke": smoke, "command": sys.argv[1:]}
     machine = {"cpus": os.cpu_count(), "system": platform.system(), "python": platform.python_version()}
     results = [{**asdict(result), "met": result.met} for result in found]
+    # Written after each result: an interrupted run keeps what it has seen.
     where.write_text(json.dumps({**about, "machine": machine, "results": results}, indent=2) + "\n")
 
 
