@@ -22,8 +22,7 @@ AGENTS = 1_000
 
 _SEED = (
     "INSERT INTO workspaces (id, name) VALUES ('office', 'office')",
-    "INSERT INTO agents (id, workspace_id, name) "
-    f"SELECT 'agent-' || n, 'office', 'agent-' || n FROM generate_series(0, {AGENTS - 1}) n",
+    f"INSERT INTO agents (id, workspace_id, name) SELECT 'agent-' || i, 'office', i FROM generate_series(1,{AGENTS}) i",
     "CREATE TABLE bare (id uuid PRIMARY KEY, agent_profile_id text NOT NULL, payload jsonb NOT NULL)",
 )
 _BARE = text("INSERT INTO bare (id, agent_profile_id, payload) VALUES (:id, :agent, CAST(:payload AS jsonb))")
@@ -38,8 +37,7 @@ class Office:
 
     def admit(self, actor_type: str) -> Answer:
         """Admit a keyed wake that no gate stops: another task each time, the next of the agents."""
-        self._made += 1
-        agent, task = f"agent-{self._made % AGENTS}", str(new_id())
+        agent, task = self._next_agent(), str(new_id())
         answer = admit(
             self.engine,
             wake(
@@ -56,28 +54,37 @@ class Office:
         return answer
 
     def user_wake(self) -> None:
+        """P1: no allowance to count."""
         self.admit("user")
 
     def agent_wake(self) -> None:
+        """P2: all six gates."""
         # The allowance is counted: this wake passes all six gates.
         if self.admit("agent").observed not in range(ASSIGNMENT_ALLOWANCE):
             raise AssertionError("gate 5 did not look")
 
     def bare_insert(self) -> None:
-        self._made += 1
+        """The yardstick: one row, one index, one commit, through the same engine."""
         payload = json.dumps({"task_id": str(new_id()), "actor_type": "user", "actor_id": "somebody"})
-        values = {"id": new_id(), "agent": f"agent-{self._made % AGENTS}", "payload": payload}
+        values = {"id": new_id(), "agent": self._next_agent(), "payload": payload}
         with autocommit(self.engine) as connection:
             connection.execute(_BARE, values)
 
+    def _next_agent(self) -> str:
+        self._made += 1
+        return f"agent-{self._made % AGENTS + 1}"
+
     def calls(self) -> dict[str, Call]:
+        """What P1 and P2 compare."""
         return {"bare insert": self.bare_insert, "user wake": self.user_wake, "agent wake": self.agent_wake}
 
     def run(self, statement: str) -> None:
+        """Run one statement that commits by itself."""
         with autocommit(self.engine) as connection:
             connection.execution_options(no_parameters=True).exec_driver_sql(statement)
 
     def analyze(self) -> None:
+        """Let the planner know the tables, and begin with nothing left to write back."""
         self.run("VACUUM (ANALYZE)")
         self.run("CHECKPOINT")
 

@@ -1,4 +1,4 @@
-"""Time several calls against each other, one of each in turn: on a shared disk, phases one after another compare nothing."""
+"""Time calls against each other, one of each in turn: on a shared disk, phases one after another compare nothing."""
 
 from __future__ import annotations
 
@@ -33,9 +33,11 @@ class Samples:
     rounds: list[Mapping[str, list[float]]]
 
     def p50(self, name: str) -> float:
+        """Return the median seconds of one call over all rounds."""
         return statistics.median(seconds for done in self.rounds for seconds in done[name])
 
     def ratio(self, measured: str, against: str) -> Ratio:
+        """Return one call against another: of all rounds, and of each."""
         each = tuple(statistics.median(r[measured]) / statistics.median(r[against]) for r in self.rounds)
         above, below = self.p50(measured), self.p50(against)
         return Ratio(measured, against, above, below, above / below, statistics.median(each), each)

@@ -21,12 +21,14 @@ class Result:
 
     @property
     def met(self) -> bool | None:
+        """Whether the target is met; None without one."""
         if self.target is None:
             return None
         return self.value <= self.target if self.at_most else self.value >= self.target
 
     @classmethod
     def of(cls, measure: str, condition: str, seen: Ratio, target: float | None) -> Result:
+        """Return the result that a ratio is."""
         detail = {
             f"p50 {seen.measured}, us": round(seen.p50 * 1e6),
             f"p50 {seen.against}, us": round(seen.p50_against * 1e6),

@@ -15,6 +15,7 @@ class Scale:
     sizes: tuple[int, ...] = (10_000, 1_000_000)
 
     def with_five_million(self) -> Scale:
+        """Return it with the largest size of P3 as well."""
         return replace(self, sizes=(*self.sizes, 5_000_000))
 
 
