@@ -42,7 +42,7 @@ def bench(
     only: Annotated[str, typer.Option(help="measures to run, such as P1,P2")] = ",".join(MEASURES),
     json_file: Annotated[Path | None, typer.Option("--json", help="where the JSON goes")] = None,
     smoke: Annotated[bool, typer.Option("--smoke", help="tiny, to see that it runs; the figures mean nothing")] = False,
-    five_million: Annotated[bool, typer.Option(help="P3 with 5 M rows as well; takes long and 15 GB")] = False,
+    five_million: Annotated[bool, typer.Option(help="P3 with 5 M rows as well; takes long and much disk")] = False,
 ) -> None:
     """Measure ratios side by side."""
     scale = SMOKE if smoke else Scale()
