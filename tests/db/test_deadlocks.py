@@ -17,6 +17,11 @@ from tests.support import T0
 ROWS = 20
 ROUNDS = 100
 TOUCH = text("UPDATE runs SET result = to_jsonb(coalesce(result, '0')::int + 1) WHERE id = :id")
+TOUCH_IN_TURN = """
+    CREATE FUNCTION touch(ids uuid[]) RETURNS void LANGUAGE plpgsql AS $$ DECLARE one uuid; BEGIN
+    FOREACH one IN ARRAY ids LOOP
+        UPDATE runs SET result = to_jsonb(coalesce(result, '0')::int + 1) WHERE id = one;
+    END LOOP; END $$"""
 PATIENCE = {"deadlock_timeout": "10"}
 
 
@@ -39,12 +44,13 @@ def test_two_writers_in_opposite_order(board, make_test_engine):
     # in turn could go on for ever.
     engines = [make_test_engine(session=PATIENCE), make_test_engine()]
     ids = [board.ask(payload={"task_id": f"T{n}"}).run_id for n in range(ROWS)]
+    board.execute(TOUCH_IN_TURN)
     barrier = threading.Barrier(2)
 
     def write(engine, order: list) -> int:
         with engine.begin() as connection:
-            for run_id in order:
-                connection.execute(TOUCH, {"id": run_id})
+            for half in (order[: ROWS // 2], order[ROWS // 2 :]):
+                connection.execute(text("SELECT touch(:ids)"), {"ids": half})
         return 1
 
     def rounds(engine, order: list) -> Counter:

@@ -6,6 +6,8 @@ import uuid
 
 from sqlalchemy import text
 
+from tests.faults.waits import PATIENTLY
+
 # By gate: what its own read asks for, a table it scans, a column that no gate before it reads.
 QUESTION = {1: "agent_status", 2: "paused", 3: "duplicate_of", 4: "merge_into", 5: "assignments"}
 TABLE = {1: "agents", 2: "workspaces", 3: "runs", 4: "runs", 5: "runs"}
@@ -86,5 +88,6 @@ class Restricted:
     def latch(self):
         """Return a connection that holds the latch until it is closed."""
         held = self.board.engine.connect()
+        held.execute(PATIENTLY)
         held.execute(text(f"SELECT pg_advisory_xact_lock({_LATCH})"))
         return held

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from office_tasks.admission import admit
-from tests.faults.waits import in_background, until_blocked
+from tests.faults.waits import PATIENTLY, in_background, until_blocked
 from tests.support import T0
 
 CLAIM = text("""
@@ -22,6 +22,7 @@ CLAIM = text("""
 def race(board, make_test_engine, wake, *, claim_commits: bool):
     """Let a merge of `wake` wait for a claim of the same row, then end the claim; return the wake's answer."""
     with board.engine.connect() as claimer, in_background() as start:
+        claimer.execute(PATIENTLY)
         claimed = claimer.execute(CLAIM).one()
         call = start(admit, make_test_engine(), wake, instant=T0)
         until_blocked(board.engine, like="%UPDATE runs SET payload%")

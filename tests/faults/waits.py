@@ -14,6 +14,8 @@ _BLOCKED = text("""
     SELECT pid FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid() AND wait_event_type = 'Lock' AND query LIKE :like""")
 _UNGRANTED = text("SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = ANY(:pids)")
+# A busy machine may take longer to start whoever is to wait than the server waits for an idle transaction.
+PATIENTLY = text("SET LOCAL idle_in_transaction_session_timeout = 0")
 _TERMINATE = text("SELECT pg_terminate_backend(:pid, 5000)")
 
 
@@ -45,11 +47,10 @@ def terminate_whoever_waits(engine: Engine, call: Future, like: str = "%") -> in
     """End every backend that comes to wait for a lock, until `call` is done; return how many there were."""
     ended = 0
     while not call.done():
-        for pid in until(lambda: blocked(engine, like) or call.done(), what="a lock wait, or the end") or []:
+        until(lambda: call.done() or blocked(engine, like), what="a lock wait, or the end")
+        for pid in blocked(engine, like):
             terminate(engine, pid)
             ended += 1
-        if call.done():
-            break
     return ended
 
 
@@ -64,6 +65,7 @@ def in_background():
 def holding(engine: Engine, statement: str, **params):
     """Run `statement` in a transaction that stays open; the block ends it by `held.commit()` or `held.rollback()`."""
     with engine.connect() as held:
+        held.execute(PATIENTLY)
         held.execute(text(statement), params)
         yield held
         held.rollback()
