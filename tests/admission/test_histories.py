@@ -24,8 +24,16 @@ TASKS = ["T1"] * 5 + ["T2", "", None, 42]
 ACTORS = ["agent"] * 4 + ["user", None, 7]
 ODD_PAYLOADS = [{}, [], "T1", None]
 
+
+def weighted(*choices):
+    """Draw from each strategy as often as its weight says; `one_of` would take a repeated one for one."""
+    return st.sampled_from([strategy for weight, strategy in choices for _ in range(weight)]).flatmap(
+        lambda drawn: drawn
+    )
+
+
 fields = st.fixed_dictionaries({"task_id": st.sampled_from(TASKS), "actor_type": st.sampled_from(ACTORS)})
-payloads = st.one_of(*[fields] * 5, st.sampled_from(ODD_PAYLOADS))
+payloads = weighted((6, fields), (1, st.sampled_from(ODD_PAYLOADS)))
 wakes = st.tuples(st.just("ask"), st.sampled_from(AGENTS), st.sampled_from(REASONS), payloads, st.sampled_from(KEYS))
 # A task's worst hour: one agent assignment after the other, keyless, just too far apart to merge.
 pushes = st.tuples(st.just("push"), st.integers(1, 6))
@@ -33,11 +41,11 @@ which = st.integers(0, 5)
 steps = st.tuples(st.just("step"), st.sampled_from(STEPS))
 edges = st.tuples(st.just("edge"), which, st.sampled_from(WINDOWS), st.sampled_from([0, -1, 1]), st.booleans())
 lives = st.tuples(st.sampled_from(["claimed", "finished", "failed", "retry", "delete"]), which)
-switches = st.tuples(st.just("pause"), st.booleans()) | st.tuples(
-    st.just("status"), st.sampled_from(["ana", "bob"]), st.sampled_from(["active", "active", "stopped", "paused"])
+switches = st.tuples(st.just("pause"), st.sampled_from([False, False, True])) | st.tuples(
+    st.just("status"), st.sampled_from(["ana", "bob"]), st.sampled_from(["active"] * 3 + ["stopped", "paused"])
 )
 again = st.tuples(st.just("redeliver"), which)
-moves = st.one_of(*[wakes] * 4, steps, edges, edges, pushes, lives, again, switches)
+moves = weighted((8, wakes), (5, edges), (2, steps), (1, pushes), (3, lives), (1, again), (1, switches))
 # Lists of lists: long enough to get somewhere, and a failure still shrinks to the few moves that make it.
 histories = st.lists(st.lists(moves, max_size=10), max_size=10).map(
     lambda parts: [move for part in parts for move in part]
