@@ -80,11 +80,27 @@ def imports(tree: ast.AST) -> Iterator[tuple[str, str | None]]:
             yield from ((alias.name, None) for alias in node.names)
 
 
-def assigned_names(tree: ast.AST) -> Iterator[str]:
-    """Yield every name that the module assigns, anywhere in it."""
+def numbers_named(tree: ast.AST) -> Iterator[str]:
+    """Yield every name that the module gives a value with a number in it, anywhere in it."""
     for node in ast.walk(tree):
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        yield from (target.id for target in targets if isinstance(target, ast.Name))
+        if _holds_a_number(getattr(node, "value", None)):
+            yield from (target.id for target in targets if isinstance(target, ast.Name))
+
+
+def _holds_a_number(value: ast.AST | None) -> bool:
+    parts = ast.walk(value) if isinstance(value, ast.AST) else ()
+    return any(isinstance(part, ast.Constant) and isinstance(part.value, int | float) for part in parts)
+
+
+def uses(tree: ast.AST, module: str, *names: str) -> bool:
+    """Tell whether one of `names` of `module` is imported, or reached through the module."""
+    last = module.rpartition(".")[2]
+    reached = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    return any(
+        (module, name) in imports(tree) or f"{last}.{name}" in reached or f"{module}.{name}" in reached
+        for name in names
+    )
 
 
 def called_names(tree: ast.AST) -> set[str]:
