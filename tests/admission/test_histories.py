@@ -40,7 +40,14 @@ wakes = st.tuples(st.just("ask"), st.sampled_from(AGENTS), st.sampled_from(REASO
 pushes = st.tuples(st.just("push"), st.integers(1, 6))
 which = st.integers(0, 5)
 steps = st.tuples(st.just("step"), st.sampled_from(STEPS))
-edges = st.tuples(st.just("edge"), which, st.sampled_from(WINDOWS), st.sampled_from([0, -1, 1]), st.booleans())
+edges = st.tuples(
+    st.just("edge"),
+    which,
+    st.sampled_from(WINDOWS),
+    st.sampled_from([0, -1, 1]),
+    st.booleans(),
+    st.sampled_from([None, "bob"]),
+)
 lives = st.tuples(st.sampled_from(["claimed", "finished", "failed", "retry", "delete"]), which)
 switches = st.tuples(st.just("pause"), st.sampled_from([False, False, True])) | st.tuples(
     st.just("status"), st.sampled_from(["ana", "bob"]), st.sampled_from(["active"] * 3 + ["stopped", "paused"])
@@ -89,13 +96,13 @@ class Both:
     def step(self, by):
         self.at += by
 
-    def edge(self, which, window, side, keyed):
+    def edge(self, which, window, side, keyed, agent):
         """Ask for one run again when it is exactly as old as a window is long, or a tick beside it."""
         runs = [run for run in self.model.runs if run.key or not keyed]
         if runs:
             run = runs[which % len(runs)]
             self.at = run.requested_at + window + side * TICK
-            self.ask(run.agent, run.reason, run.payload, run.key if keyed else None)
+            self.ask(agent or run.agent, run.reason, run.payload, run.key if keyed else None)
 
     def pause(self, paused):
         if paused == self.model.paused:
