@@ -15,7 +15,7 @@ from db import deliveries
 from db.engine import autocommit
 from db.errors import brief
 from office_tasks import retries
-from office_tasks.errors import DatabaseError, InvalidInput
+from office_tasks.errors import DatabaseError, Forbidden, InvalidInput, NotFound, Refused
 from office_tasks.ids import new_id
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ class OfficeTask(Task):  # type: ignore[misc]  # Celery has no types
 
     abstract = True
     max_retries = None
+    # Answers, not failures of ours: Celery logs them without a trace.
+    throws = (InvalidInput, NotFound, Forbidden, Refused)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - Celery's own signature
         """Run the task; what passes is retried, what a database says is said without its statement."""
