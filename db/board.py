@@ -1,16 +1,15 @@
-"""Questions about one task and its people, and the writes that assign it."""
+"""Questions about one task and its people, and the writes that create and move it."""
 
 from __future__ import annotations
 
 import datetime as dt
-import uuid
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from db.errors import DbError
-from db.runner import RUNNER_OF_TASK
+from db.clock import AT
+from db.runner import IS_OFFICE_TASK, RUNNER_OF_TASK
 
 
 class Standing(NamedTuple):
@@ -19,12 +18,12 @@ class Standing(NamedTuple):
     task_id: str
     workspace_id: str
     step_id: str | None
-    project_id: str | None
+    status: str
     assignment_generation: int
     runner_id: str | None
+    is_office: bool
     step_found: bool
     auto_start: bool | None
-    on_office_workflow: bool
 
 
 class Person(NamedTuple):
@@ -43,29 +42,12 @@ _LOCK: Final = text("""
     FROM (SELECT) one LEFT JOIN locked ON true LEFT JOIN agents ON agents.id = ANY(:ids)""")
 
 _STANDING: Final = text(f"""
-    SELECT tasks.id AS task_id, tasks.workspace_id, tasks.step_id, tasks.project_id, tasks.assignment_generation,
-           {RUNNER_OF_TASK} AS runner_id, here.id IS NOT NULL AS step_found, here.auto_start,
-           coalesce(tasks.workflow_id = workspaces.office_workflow_id, false) AS on_office_workflow
-    FROM tasks JOIN workspaces ON workspaces.id = tasks.workspace_id LEFT JOIN steps here ON here.id = tasks.step_id
+    SELECT tasks.id, tasks.workspace_id, tasks.step_id, tasks.status, tasks.assignment_generation,
+           {RUNNER_OF_TASK}, {IS_OFFICE_TASK}, here.id IS NOT NULL, here.auto_start
+    FROM tasks LEFT JOIN steps here ON here.id = tasks.step_id
     WHERE tasks.id = :task_id""")
 
 _PEOPLE: Final = text("SELECT id, workspace_id, role, permissions FROM agents WHERE id = ANY(:ids)")
-
-# The seat at the current step is the assignment (PRO-2.6); taking it again makes it the newest.
-_TAKE_SEAT: Final = text("""
-    WITH seat AS (
-        INSERT INTO seats (id, task_id, step_id, role, agent_profile_id, created_at)
-        VALUES (:seat_id, :task_id, :step_id, 'runner', :agent_profile_id, :instant)
-        ON CONFLICT (task_id, step_id) WHERE role = 'runner' AND task_id IS NOT NULL
-        DO UPDATE SET agent_profile_id = excluded.agent_profile_id, created_at = excluded.created_at, id = excluded.id)
-    UPDATE tasks SET assignment_generation = assignment_generation + 1, updated_at = :instant
-    WHERE id = :task_id RETURNING assignment_generation""")
-
-# At every step: else an older seat would come back as the runner (PRO-2.6).
-_LEAVE_SEATS: Final = text("""
-    WITH seat AS (DELETE FROM seats WHERE task_id = :task_id AND role = 'runner')
-    UPDATE tasks SET assignment_generation = assignment_generation + 1, updated_at = :instant
-    WHERE id = :task_id RETURNING assignment_generation""")
 
 
 def lock_task(connection: Connection, task_id: str, *ids: str | None) -> tuple[bool, Mapping[str, Person]]:
@@ -91,43 +73,15 @@ def people(connection: Connection, *ids: str | None) -> Mapping[str, Person]:
     return {row.id: Person(*row) for row in connection.execute(_PEOPLE, {"ids": wanted})}
 
 
-def assign(
-    connection: Connection,
-    standing: Standing,
-    agent_profile_id: str | None,
-    *,
-    seat_id: uuid.UUID,
-    instant: dt.datetime,
-) -> int:
-    """Write or delete the runner seat and bump the generation; return the generation (PRO-2.1).
-
-    Raises:
-        DbError: the generation could not be read back, so the assignment must not commit.
-    """
-    params = {
-        "seat_id": seat_id,
-        "task_id": standing.task_id,
-        "step_id": standing.step_id,
-        "agent_profile_id": agent_profile_id,
-        "instant": instant,
-    }
-    generation: int | None = connection.execute(
-        _TAKE_SEAT if agent_profile_id else _LEAVE_SEATS, params
-    ).scalar_one_or_none()
-    if generation is None:
-        raise DbError("the assignment's generation could not be read back")
-    return generation
-
-
-_CREATE: Final = text("""
+_CREATE: Final = text(f"""
     WITH task AS (
         INSERT INTO tasks (id, workspace_id, project_id, workflow_id, step_id, parent_id, title, priority,
                            assignment_generation, created_at, updated_at)
         VALUES (:id, :workspace_id, :project_id, :workflow_id, :step_id, :parent_id, :title, :priority,
-                :generation, :instant, :instant)
+                :generation, {AT}, {AT})
         RETURNING id, step_id)
     INSERT INTO seats (id, task_id, step_id, role, agent_profile_id, created_at)
-    SELECT :seat_id, id, step_id, 'runner', :assignee_id, :instant FROM task
+    SELECT :seat_id, id, step_id, 'runner', :assignee_id, {AT} FROM task
     WHERE CAST(:assignee_id AS text) IS NOT NULL""")
 
 TASK_ID: Final = "pk_tasks"
@@ -170,3 +124,37 @@ def surroundings(
     """Return which of the named workspace, project, step and parent exist together."""
     params = {"workspace_id": workspace_id, "project_id": project_id, "step_id": step_id, "parent_id": parent_id}
     return Surroundings(*connection.execute(_SURROUNDINGS, params).one())
+
+
+_SET_STATUS: Final = text(f"UPDATE tasks SET status = :status, updated_at = {AT} WHERE id = :task_id")
+
+
+def set_status(connection: Connection, task_id: str, status: str, instant: dt.datetime | None) -> None:
+    """Set the status of a task that is locked."""
+    connection.execute(_SET_STATUS, {"task_id": task_id, "status": status, "instant": instant})
+
+
+_STEP: Final = text("""
+    SELECT EXISTS (SELECT FROM steps JOIN tasks ON tasks.workspace_id = steps.workspace_id
+                   WHERE steps.id = :step_id AND tasks.id = :task_id)""")
+_ENTER: Final = text(f"""
+    WITH moved AS (
+        INSERT INTO step_transitions (id, task_id, from_step_id, to_step_id, created_at)
+        SELECT :transition_id, id, step_id, :step_id, {AT} FROM tasks WHERE id = :task_id
+        ON CONFLICT (id) DO NOTHING RETURNING id)
+    UPDATE tasks SET step_id = :step_id, updated_at = {AT},
+           workflow_id = (SELECT workflow_id FROM steps WHERE id = :step_id)
+    FROM moved WHERE tasks.id = :task_id""")
+
+
+def has_step(connection: Connection, task_id: str, step_id: str) -> bool:
+    """Tell whether there is such a step in the task's workspace."""
+    return bool(connection.execute(_STEP, {"task_id": task_id, "step_id": step_id}).scalar_one())
+
+
+def enter_step(
+    connection: Connection, task_id: str, step_id: str, transition_id: str, instant: dt.datetime | None
+) -> bool:
+    """Move a task that is locked, and record the transition; False when that transition was recorded before."""
+    params = {"task_id": task_id, "step_id": step_id, "transition_id": transition_id, "instant": instant}
+    return connection.execute(_ENTER, params).rowcount == 1

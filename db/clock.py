@@ -7,17 +7,21 @@ the instant as a parameter as well, so that tests and replay inject it without a
 from __future__ import annotations
 
 import datetime as dt
+from typing import Final
 
 from sqlalchemy import Connection, text
 
-CREATE = """
+CREATE: Final = """
 CREATE FUNCTION office_now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS
 $$ SELECT coalesce(nullif(current_setting('office.now', true), '')::timestamptz, clock_timestamp()) $$
 """
-DROP = "DROP FUNCTION office_now()"
+DROP: Final = "DROP FUNCTION office_now()"
+
+# The instant that a statement writes: the one that was injected, or the office's present one.
+AT: Final = "coalesce(CAST(:instant AS timestamptz), office_now())"
 
 # Materialized: read once, so that every gate of the statement sees the same instant.
-INSTANT = "clock AS MATERIALIZED (SELECT coalesce(CAST(:instant AS timestamptz), office_now()) AS instant)"
+INSTANT: Final = f"clock AS MATERIALIZED (SELECT {AT} AS instant)"
 
 _NOW = text("SELECT office_now()")
 

@@ -1,4 +1,4 @@
-"""The runner projection: who drives a task, in one definition that every reader uses (SES-2.1)."""
+"""What many questions ask of a task, each defined once: who drives it (SES-2.1), and whether it is an office task."""
 
 from __future__ import annotations
 
@@ -14,3 +14,8 @@ RUNNER_OF_TASK: Final = """
          WHERE seats.task_id = tasks.id AND seats.role = 'runner' AND seats.agent_profile_id <> ''
          ORDER BY seats.created_at DESC, seats.id DESC LIMIT 1)
     )"""
+
+# A condition over a row `tasks`: in a project, or on its workspace's office workflow (PRO-3.4).
+IS_OFFICE_TASK: Final = """
+    (tasks.project_id IS NOT NULL OR coalesce(tasks.workflow_id = (
+        SELECT workspaces.office_workflow_id FROM workspaces WHERE workspaces.id = tasks.workspace_id), false))"""

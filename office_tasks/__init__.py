@@ -25,14 +25,19 @@ if TYPE_CHECKING:
         WorkspacePaused,
     )
     from office_tasks.tasks import (
+        add_comment,
         assign_task,
         create_task,
+        enter_step,
+        onboard_task,
         pause_workspace,
         queue_run,
         resume_workspace,
+        set_task_status,
         settle_mutation,
         spawn_run,
         task_created,
+        task_updated,
     )
 
 __all__ = [
@@ -47,15 +52,20 @@ __all__ = [
     "Poisoned",
     "Refused",
     "WorkspacePaused",
+    "add_comment",
     "app",
     "assign_task",
     "create_task",
+    "enter_step",
+    "onboard_task",
     "pause_workspace",
     "queue_run",
     "resume_workspace",
+    "set_task_status",
     "settle_mutation",
     "spawn_run",
     "task_created",
+    "task_updated",
 ]
 
 

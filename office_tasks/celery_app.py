@@ -25,7 +25,10 @@ class OfficeApp(Celery):  # type: ignore[misc]  # Celery has no types
 
 
 app = OfficeApp(
-    "office_tasks", task_cls=OfficeTask, include=["office_tasks.tasks", "recovery.schedule"], set_as_current=False
+    "office_tasks",
+    task_cls=OfficeTask,
+    include=["office_tasks.tasks", "recovery.tasks", "recovery.schedule"],
+    set_as_current=False,
 )
 app.add_defaults(lambda: configuration(app.office.settings))
 

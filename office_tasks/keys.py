@@ -1,8 +1,15 @@
-"""Idempotency keys: the builders are here, and nobody formats a key by hand (PRO-1.4)."""
+"""Idempotency keys: the builders are here, and nobody formats a key by hand (PRO-1.4).
+
+Every key holds a generation: equal for two attempts at one occurrence, different for two occurrences (PRO-1.1). It
+comes from the durable row that identifies the occurrence, carried here by whoever committed that row (PRO-1.2).
+"""
 
 from __future__ import annotations
 
-from office_tasks.reasons import TASK_ASSIGNED
+import hashlib
+from collections.abc import Iterable
+
+from office_tasks import reasons
 from office_tasks.validation import built_key
 
 _ESCAPES = str.maketrans({"%": "%25", ":": "%3A", ",": "%2C"})
@@ -13,15 +20,64 @@ def escape(part: str) -> str:
     return part.translate(_ESCAPES)
 
 
-def _build(kind: str, *parts: str) -> str:
-    return built_key(":".join((kind, *map(escape, parts))))
+def digest(ids: Iterable[str]) -> str:
+    """Return the digest of a set of ids: the same set in any order, the same digest (PRO-1.5).
+
+    SHA-256, in lowercase hex, of the escaped ids, sorted by their bytes and joined with commas.
+
+    Raises:
+        ValueError: an empty set is no occurrence and has no digest.
+    """
+    parts = sorted({escape(one).encode() for one in ids})
+    if not parts:
+        raise ValueError("an empty set is no occurrence")
+    return hashlib.sha256(b",".join(parts)).hexdigest()
 
 
 def task_assigned(task_id: str, agent_profile_id: str, generation: int) -> str:
-    """Return the key of one committed assignment; the generation is the one its transaction committed (PRO-1.2)."""
-    return _build(TASK_ASSIGNED, task_id, agent_profile_id, str(generation))
+    """Return the key of one committed assignment."""
+    return _build(reasons.TASK_ASSIGNED, task_id, agent_profile_id, str(generation))
+
+
+def task_auto_started(task_id: str, agent_profile_id: str, step_id: str, step_transition_id: str) -> str:
+    """Return the key of one move of a task to a step that auto-starts."""
+    return _build(reasons.TASK_ASSIGNED, task_id, agent_profile_id, step_id, step_transition_id)
+
+
+def task_comment(comment_id: str, agent_profile_id: str) -> str:
+    """Return the key of one comment for the assignee."""
+    return _build(reasons.TASK_COMMENT, comment_id, agent_profile_id)
+
+
+def task_mentioned(comment_id: str, agent_profile_id: str) -> str:
+    """Return the key of one comment for an agent that it mentions."""
+    return _build(reasons.TASK_MENTIONED, comment_id, agent_profile_id)
+
+
+def task_reopened_via_comment(comment_id: str, agent_profile_id: str) -> str:
+    """Return the key of one comment that came with a reopening."""
+    return _build(reasons.TASK_REOPENED_VIA_COMMENT, comment_id, agent_profile_id)
+
+
+def task_blockers_resolved(task_id: str, agent_profile_id: str, blocker_ids: Iterable[str]) -> str:
+    """Return the key of one set of blockers, all of them done."""
+    return _build(reasons.TASK_BLOCKERS_RESOLVED, task_id, agent_profile_id, digest(blocker_ids))
+
+
+def task_children_completed(task_id: str, agent_profile_id: str, child_ids: Iterable[str]) -> str:
+    """Return the key of one set of children, all of them terminal."""
+    return _build(reasons.TASK_CHILDREN_COMPLETED, task_id, agent_profile_id, digest(child_ids))
+
+
+def agent_error(failed_run_id: str, agent_profile_id: str) -> str:
+    """Return the key of one failed run, for the coordinator that hears of it."""
+    return _build(reasons.AGENT_ERROR, failed_run_id, agent_profile_id)
 
 
 def spawned(calling_run_id: str, key: str) -> str:
     """Return an agent's key, made its calling run's own: the same literal from two runs does not collide (PRO-1.6)."""
     return _build("agent", calling_run_id, key)
+
+
+def _build(kind: str, *parts: str) -> str:
+    return built_key(":".join((kind, *map(escape, parts))))

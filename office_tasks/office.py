@@ -8,6 +8,7 @@ from sqlalchemy import Engine
 
 from db.engine import make_engine
 from office_tasks.settings import Settings
+from office_tasks.stream import EventStream
 
 
 class Office:
@@ -27,3 +28,9 @@ class Office:
             pool_size=self.settings.concurrency,
             application_name="office",
         )
+
+    @cached_property
+    def stream(self) -> EventStream | None:
+        """Where events go out; None when nothing that speaks Redis is named."""
+        url = self.settings.stream_url
+        return EventStream(url) if url else None

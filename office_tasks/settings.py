@@ -24,6 +24,7 @@ class Settings(BaseSettings):
     database_url: SecretStr = SecretStr("postgresql+psycopg://office@localhost/office")
     broker_url: SecretStr = SecretStr("redis://localhost:6379/0")
     result_backend: SecretStr | None = Field(default=None, description="the broker, unless it is named")
+    events_url: SecretStr | None = Field(default=None, description="a Redis; the broker, unless it is named")
     concurrency: int = Field(default=2, ge=1, le=256)
     visibility_timeout: int = Field(default=20, ge=6, le=43_200, description="seconds")
     soft_time_limit: int = Field(default=10, ge=1, description="seconds")
@@ -49,6 +50,12 @@ class Settings(BaseSettings):
         if driver != "postgresql+psycopg":
             raise ValueError("OFFICE_DATABASE_URL must begin with postgresql+psycopg://")
         return self
+
+    @property
+    def stream_url(self) -> str | None:
+        """Return the Redis that the event stream lives in, or None when the broker is none and no other is named."""
+        url = (self.events_url or self.broker_url).get_secret_value()
+        return url if url.startswith(("redis://", "rediss://", "unix://")) else None
 
     @property
     def backend_url(self) -> str:

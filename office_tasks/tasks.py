@@ -11,7 +11,8 @@ from office_tasks.admission import Wake, poison, recall
 from office_tasks.base import OfficeTask
 from office_tasks.celery_app import app
 from office_tasks.errors import InvalidInput, Poisoned
-from office_tasks.producers import assignments, bare, mutation, pauses
+from office_tasks.producers import after, assignments, bare, comments, creation, inbound, pauses, statuses, steps
+from office_tasks.producers.producer import Producer
 from office_tasks.reasons import TASK_ASSIGNED
 
 Result = dict[str, Any]
@@ -40,7 +41,7 @@ def _enqueue(task: OfficeTask, reason: str, build: Callable[[], Wake | str]) -> 
 def _unless_poisoned(task: OfficeTask) -> str:
     """Return the mutation's id, or give the mutation up when its message was delivered too often."""
     if task.is_poisoned():
-        mutation.give_up(task.office.engine, task.request.id)
+        after.give_up(task.office.engine, task.request.id)
         raise Poisoned("the message was delivered too often, each time taking its worker with it")
     return task.message_id
 
@@ -72,10 +73,21 @@ def spawn_run(
 def task_created(
     self: OfficeTask, task_id: str, assignee_id: str | None = None, assignment_generation: int | None = None
 ) -> Result:
-    """Hear from another system that a task was created, and wake its assignee."""
-    engine = self.office.engine
-    build = partial(bare.task_created, engine, self.message_id, task_id, assignee_id, assignment_generation)
-    return _enqueue(self, TASK_ASSIGNED, build)
+    """Hear from another system that a task was created, and wake its assignee, or else its runner."""
+    return _hear(self, Producer.TASK_CREATED, task_id, assignee_id, assignment_generation)
+
+
+@app.task(name="office.task_updated", bind=True)
+def task_updated(
+    self: OfficeTask, task_id: str, assignee_id: str | None = None, assignment_generation: int | None = None
+) -> Result:
+    """Hear from another system that a task was updated, and wake the assignee that it names."""
+    return _hear(self, Producer.TASK_UPDATED, task_id, assignee_id, assignment_generation)
+
+
+def _hear(task: OfficeTask, producer: Producer, task_id: object, assignee_id: object, generation: object) -> Result:
+    said = inbound.event(producer, task_id, assignee_id, generation)
+    return _enqueue(task, TASK_ASSIGNED, partial(inbound.heard, task.office.engine, task.message_id, said))
 
 
 @app.task(name="office.assign_task", bind=True)
@@ -99,7 +111,7 @@ def create_task(
     caller_agent_id: str = "",
 ) -> Result:
     """Create a task; with an assignee, wake them."""
-    return assignments.create_task(
+    return creation.create_task(
         self.office.engine,
         _unless_poisoned(self),
         workspace_id,
@@ -115,10 +127,51 @@ def create_task(
     )
 
 
+@app.task(name="office.onboard_task", bind=True)
+def onboard_task(self: OfficeTask, workspace_id: str, agent_profile_id: str, title: str) -> Result:
+    """Create a task for a new agent and wake it."""
+    return creation.onboard_task(self.office.engine, _unless_poisoned(self), workspace_id, agent_profile_id, title)
+
+
+@app.task(name="office.enter_step", bind=True)
+def enter_step(self: OfficeTask, task_id: str, step_id: str, step_transition_id: str | int | None = None) -> Result:
+    """Move a task to a step; one that auto-starts wakes its runner."""
+    return steps.enter_step(self.office.engine, _unless_poisoned(self), task_id, step_id, step_transition_id)
+
+
+@app.task(name="office.set_task_status", bind=True)
+def set_task_status(
+    self: OfficeTask,
+    task_id: str,
+    status: str,
+    caller_agent_id: str = "",
+    comment_id: str = "",
+    comment_body: str = "",
+) -> Result:
+    """Set a task's status, perhaps with a comment, and wake whom that concerns."""
+    return statuses.set_task_status(
+        self.office.engine,
+        _unless_poisoned(self),
+        task_id,
+        status,
+        caller_agent_id,
+        comment_id=comment_id,
+        comment_body=comment_body,
+    )
+
+
+@app.task(name="office.add_comment", bind=True)
+def add_comment(self: OfficeTask, task_id: str, comment_id: str, body: str, author_type: str, author_id: str) -> Result:
+    """Add a comment, and wake the assignee and whomever it mentions."""
+    return comments.add_comment(
+        self.office.engine, _unless_poisoned(self), task_id, comment_id, body, author_type, author_id
+    )
+
+
 @app.task(name="office.settle_mutation", bind=True)
 def settle_mutation(self: OfficeTask, mutation_id: str) -> Result:
     """Do what a committed mutation still owes."""
-    return mutation.settle(self.office.engine, mutation_id)
+    return after.settle(self.office.engine, mutation_id)
 
 
 @app.task(name="office.pause_workspace", bind=True)

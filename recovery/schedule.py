@@ -6,7 +6,12 @@ from typing import Any, Final
 
 from office_tasks import app
 
-# Every entry carries `expires`, so that ticks queued while workers were down are dropped, not executed in a burst.
-SCHEDULE: Final[dict[str, dict[str, Any]]] = {}
+
+def _every(seconds: int, task: str) -> dict[str, Any]:
+    # A tick that was queued while workers were down expires before the next one: a backlog is never run in a burst.
+    return {"task": task, "schedule": seconds, "options": {"expires": seconds * 0.9}}
+
+
+SCHEDULE: Final = {"relay-owed": _every(5, "recovery.relay_owed")}
 
 app.add_defaults({"beat_schedule": SCHEDULE})

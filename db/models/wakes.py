@@ -35,6 +35,8 @@ class Mutation(Base):
     result: Mapped[Json | None]
     committed_at: Mapped[Instant]
     settled_at: Mapped[Instant | None]
+    attempts: Mapped[int] = mapped_column(Integer, server_default=text("0"))
+    next_attempt_at: Mapped[Instant | None]
 
 
 class Wake(Base):
@@ -62,7 +64,7 @@ class Wake(Base):
             name="outcome",
         ),
         CheckConstraint("(key IS NULL) = (keyless_cause IS NOT NULL)", name="keyless_has_a_cause"),
-        Index("ix_wakes_owed", "next_attempt_at", "requested_at", "id", postgresql_where=text("state = 'owed'")),
+        Index("ix_wakes_owed", "requested_at", "id", postgresql_where=text("state = 'owed'")),
         Index("ix_wakes_mutation_id", "mutation_id", postgresql_where=text("mutation_id IS NOT NULL")),
         Index("ix_wakes_task_id", "task_id", "requested_at", postgresql_where=text("task_id IS NOT NULL")),
         Index("ix_wakes_decided_at", "decided_at", postgresql_where=text("state <> 'owed'")),

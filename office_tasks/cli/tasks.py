@@ -31,7 +31,7 @@ def create(
     """Create a task; with an assignee, wake them."""
     from office_tasks.cli.context import engine
     from office_tasks.ids import new_id
-    from office_tasks.producers.assignments import create_task
+    from office_tasks.producers.creation import create_task
 
     made = create_task(
         engine(),

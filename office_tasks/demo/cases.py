@@ -21,7 +21,7 @@ class Case:
         arguments: what it is given.
         happened: the outcome, or `owed`, `no wake`, `paused`, `resumed`, or the error's class.
         gate: the gate that decides, or None.
-        why: in words; may name `{observed}`, `{allowance}` and `{said}`, the error's own sentence.
+        why: in words; may name `{observed}`, `{allowance}`, `{replayed}` and `{said}`, the error's own sentence.
         ago: how long ago, for what cannot be waited for; None sends it to the worker now.
         slow: sent to the worker before the others, since it takes seconds; its answer is looked at in its turn.
     """
@@ -203,7 +203,12 @@ _REFUSED: Final = (
         "the assignment stands, its wake is kept for after the pause",
     ),
     Case(
-        "resume workspace annex", "resume_workspace", {"workspace_id": PAUSED_LATER}, "resumed", None, "it works again"
+        "resume workspace annex",
+        "resume_workspace",
+        {"workspace_id": PAUSED_LATER},
+        "resumed",
+        None,
+        "it works again; what it was owed passes the gates now: {replayed}",
     ),
     Case("wake eve again", "queue_run", _wake("eve"), "queued", INSERT, _NOTHING_OBJECTS),
     Case(

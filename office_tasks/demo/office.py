@@ -9,7 +9,7 @@ from sqlalchemy import Engine, delete
 from db.models import Workspace
 from office_tasks import admin
 from office_tasks.ids import new_id
-from office_tasks.producers.assignments import create_task
+from office_tasks.producers.creation import create_task
 
 HOME: Final = "atelier"
 PAUSED_LATER: Final = "annex"

@@ -18,7 +18,7 @@ from office_tasks.admission import ASSIGNMENT_ALLOWANCE, Answer, recall
 from office_tasks.demo.cases import WORKSPACE_PAUSE, Case
 from office_tasks.errors import OfficeError, PauseGateUnavailable, WorkspacePaused
 from office_tasks.ids import new_id
-from office_tasks.producers import assignments, bare
+from office_tasks.producers import assignments, bare, creation
 
 ANSWER_SECONDS: Final = 30
 
@@ -27,7 +27,7 @@ _IN_THE_PAST: Final[Mapping[str, Callable[..., dict[str, Any]]]] = {
         engine, bare.queue_run(wake_id, **asked), instant=instant
     ),
     "assign_task": assignments.assign_task,
-    "create_task": assignments.create_task,
+    "create_task": creation.create_task,
 }
 
 
@@ -103,8 +103,14 @@ def _read(engine: Engine, case: Case, answer: dict[str, Any] | OfficeError, mess
         said=answer if isinstance(answer, OfficeError) else "",
         observed=row.observed if row else None,
         allowance=ASSIGNMENT_ALLOWANCE,
+        replayed=_replayed(answer),
     )
     return Played(case, happened, _gate(answer, row), why)
+
+
+def _replayed(answer: dict[str, Any] | OfficeError) -> str:
+    counts = answer.get("replayed", {}) if isinstance(answer, dict) else {}
+    return ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
 
 
 def _said(answer: dict[str, Any] | OfficeError, message_id: str) -> tuple[str, str | None]:

@@ -1,25 +1,18 @@
-"""The wakes that stand alone: the two doors, and what an event from another system asks for."""
+"""The wakes that stand alone: the two doors."""
 
 from __future__ import annotations
 
 import datetime as dt
 from typing import Any, Final
 
-import structlog
 from sqlalchemy import Engine
 
-from db import board
-from db.engine import autocommit
 from office_tasks import keys, validation
 from office_tasks.admission import ASSIGNMENT_ALLOWANCE, BY_DESIGN, Answer, Keyless, Wake, admit, wake
-from office_tasks.errors import POISONED, REFUSALS, InvalidInput, Poisoned
-from office_tasks.producers.eligibility import withheld
-from office_tasks.reasons import TASK_ASSIGNED
-
-log: Final = structlog.stdlib.get_logger("office")
+from office_tasks.errors import POISONED, REFUSALS, Poisoned
+from office_tasks.producers.producer import Producer
 
 NO_CALLER_RUN: Final = Keyless("unresolved", "no_caller_run")
-EVENT_MISSING_GENERATION: Final = Keyless("unresolved", "event_missing_generation")
 
 
 def enqueue(
@@ -53,7 +46,7 @@ def queue_run(
         reason=reason,
         payload=payload,
         key=validation.given_key(idempotency_key),
-        producer="queue_run",
+        producer=Producer.QUEUE_RUN,
     )
 
 
@@ -75,59 +68,8 @@ def spawn_run(
         payload=payload,
         key=keys.spawned(caller, given) if caller and given else None,
         keyless=BY_DESIGN if caller else NO_CALLER_RUN,
-        producer="spawn_run",
+        producer=Producer.SPAWN_RUN,
     )
-
-
-def task_created(
-    engine: Engine, wake_id: str, task_id: object, assignee_id: object = None, assignment_generation: object = None
-) -> Wake | str:
-    """Return the wake that another system's `task_created` asks for, or why it asks for none (PRO-3).
-
-    Raises:
-        InvalidInput: the event is malformed.
-    """
-    assignee = validation.optional_identifier("assignee_id", assignee_id)
-    generation = _generation(assignment_generation)
-    task = validation.optional_identifier("task_id", task_id)
-    found = _standing(engine, task) if task else None
-    if found is None:
-        return _nobody("unknown_task", task)
-    if generation == 0:
-        return _nobody("generation_names_no_assignment", task)
-    if (agent := assignee or found.runner_id) is None:
-        return _nobody("no_runner", task)
-    if why := withheld(found, "task_created"):
-        return why
-    keyed = assignee is not None and generation is not None
-    return wake(
-        wake_id=wake_id,
-        agent_profile_id=agent,
-        reason=TASK_ASSIGNED,
-        payload={"task_id": found.task_id},
-        key=keys.task_assigned(found.task_id, agent, generation) if keyed and generation else None,
-        keyless=EVENT_MISSING_GENERATION,
-        generation=generation if keyed else None,
-        producer="task_created",
-    )
-
-
-def _generation(value: object) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
-        raise InvalidInput("assignment_generation: must be a whole number from 0, or absent")
-    return value
-
-
-def _standing(engine: Engine, task_id: str) -> board.Standing | None:
-    with autocommit(engine) as connection:
-        return board.standing(connection, task_id)
-
-
-def _nobody(why: str, task_id: str | None) -> str:
-    log.info("wake_withheld", task_id=task_id, producer="task_created", why=why)
-    return why
 
 
 def nobody_woken(reason: str, why: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def withheld(standing: Standing, producer: str) -> str | None:
 
 
 def _why(standing: Standing) -> str | None:
-    if not (standing.project_id or standing.on_office_workflow):
+    if not standing.is_office:
         return NOT_AN_OFFICE_TASK
     if standing.step_found and not standing.auto_start:
         return STEP_DOES_NOT_AUTO_START

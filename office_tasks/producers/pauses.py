@@ -1,16 +1,26 @@
-"""The kill switch: pausing and resuming a workspace."""
+"""The kill switch: pausing and resuming a workspace, and what a resumed one takes up (PRO-6.4)."""
 
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from functools import partial
+from typing import Final
 
-from sqlalchemy import Connection, Engine
+import structlog
+from sqlalchemy import Engine
 
-from db import pauses
+from db import owed, pauses
+from db.engine import autocommit
 from office_tasks import validation
 from office_tasks.errors import NotFound
-from office_tasks.producers.mutation import Actor, Change, Result, commit
+from office_tasks.producers.after import Result, admit_owed, from_row
+from office_tasks.producers.mutation import THE_USER, Change, Transaction, commit
+
+log: Final = structlog.stdlib.get_logger("office")
+
+# What one resumption takes up by itself; the relay goes on from there.
+MOST_REPLAYED: Final = 500
 
 
 def pause_workspace(
@@ -21,40 +31,51 @@ def pause_workspace(
     Raises:
         NotFound: no such workspace.
     """
-    change = partial(
+    work = partial(
         _pause,
         workspace_id=validation.identifier("workspace_id", workspace_id),
         reason=validation.text("reason", reason),
     )
-    return commit(engine, mutation_id, change, instant)
+    return commit(engine, mutation_id, work, instant)
 
 
 def resume_workspace(
     engine: Engine, mutation_id: str, workspace_id: object, instant: dt.datetime | None = None
 ) -> Result:
-    """Resume a workspace. Resuming one that is not paused changes nothing.
+    """Resume a workspace; what it owes then passes the gates once, oldest first, less what was superseded meanwhile.
 
     Raises:
         NotFound: no such workspace.
     """
-    change = partial(_resume, workspace_id=validation.identifier("workspace_id", workspace_id))
-    return commit(engine, mutation_id, change, instant)
+    wanted = validation.identifier("workspace_id", workspace_id)
+    result = commit(engine, mutation_id, partial(_resume, workspace_id=wanted), instant)
+    return {**result, "replayed": _replay(engine, wanted, instant)}
 
 
-def _pause(connection: Connection, instant: dt.datetime, *, workspace_id: str, reason: str) -> Change:
-    _lock(connection, workspace_id)
-    changed = pauses.pause(connection, workspace_id, reason, instant)
+def _pause(tx: Transaction, *, workspace_id: str, reason: str) -> Change:
+    _lock(tx, workspace_id)
+    changed = pauses.pause(tx.connection, workspace_id, reason, tx.instant)
     result = {"workspace_id": workspace_id, "paused": True, "changed": changed}
-    return Change(kind="pause_workspace", actor=Actor(None), result=result)
+    return Change(kind="pause_workspace", actor=THE_USER, result=result)
 
 
-def _resume(connection: Connection, instant: dt.datetime, *, workspace_id: str) -> Change:
-    _lock(connection, workspace_id)
-    changed = pauses.resume(connection, workspace_id, instant)
-    result = {"workspace_id": workspace_id, "paused": False, "changed": changed}
-    return Change(kind="resume_workspace", actor=Actor(None), result=result)
+def _resume(tx: Transaction, *, workspace_id: str) -> Change:
+    _lock(tx, workspace_id)
+    changed = pauses.resume(tx.connection, workspace_id, tx.instant)
+    # Before the commit that opens the gate: nobody may admit what a later assignment made moot.
+    closed = owed.supersede(tx.connection, workspace_id, tx.instant) if changed else []
+    for one in closed:
+        log.info("wake_superseded", **one._asdict())
+    result = {"workspace_id": workspace_id, "paused": False, "changed": changed, "superseded": len(closed)}
+    return Change(kind="resume_workspace", actor=THE_USER, result=result)
 
 
-def _lock(connection: Connection, workspace_id: str) -> None:
-    if not pauses.lock_workspace(connection, workspace_id):
+def _replay(engine: Engine, workspace_id: str, instant: dt.datetime | None) -> dict[str, int]:
+    with autocommit(engine) as connection:
+        waiting = [from_row(row) for row in owed.of_workspace(connection, workspace_id, MOST_REPLAYED)]
+    return dict(Counter(admit_owed(engine, one, instant).outcome.value for one in waiting))
+
+
+def _lock(tx: Transaction, workspace_id: str) -> None:
+    if not pauses.lock_workspace(tx.connection, workspace_id):
         raise NotFound(f"there is no workspace {workspace_id!r}")

@@ -15,7 +15,7 @@ from db.engine import make_engine
 from db.errors import brief
 from office_tasks.errors import InvalidInput, NotFound
 from office_tasks.logs import configure_logs
-from office_tasks.producers import assignments, mutation
+from office_tasks.producers import after, assignments, creation
 from office_tasks.replay.errors import ReplayStopped
 from office_tasks.replay.events import CREATE, BadLine, Event
 from office_tasks.replay.identity import Identity
@@ -136,7 +136,7 @@ def apply(stage: Stage, item: Item) -> Done:
         DBAPIError: Postgres failed.
     """
     if isinstance(item, Applied):
-        mutation.settle(stage.engine, stage.mutation_id(item.event), item.event.occurred_at)
+        after.settle(stage.engine, stage.mutation_id(item.event), item.event.occurred_at)
         return item, []
     try:
         return item, _outcomes(stage, item)
@@ -147,5 +147,5 @@ def apply(stage: Stage, item: Item) -> Done:
 def _outcomes(stage: Stage, event: Event) -> list[str]:
     known = stage.engine, stage.mutation_id(event)
     if event.kind == CREATE:
-        return outcomes(assignments.create_task(*known, **stage.create(event), instant=event.occurred_at))
+        return outcomes(creation.create_task(*known, **stage.create(event), instant=event.occurred_at))
     return outcomes(assignments.assign_task(*known, **stage.assign(event), instant=event.occurred_at))

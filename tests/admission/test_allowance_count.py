@@ -7,7 +7,8 @@ import datetime as dt
 import pytest
 
 from office_tasks.admission import ALLOWANCE_WINDOW, ASSIGNMENT_ALLOWANCE, COALESCE_WINDOW
-from office_tasks.producers.assignments import assign_task, create_task
+from office_tasks.producers.assignments import assign_task
+from office_tasks.producers.creation import create_task
 from tests.admission.rows import store_agent_assignments
 from tests.support import T0, after
 

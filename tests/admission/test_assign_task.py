@@ -6,7 +6,8 @@ import pytest
 
 from office_tasks import admin
 from office_tasks.errors import Forbidden, InvalidInput, NotFound
-from office_tasks.producers.assignments import assign_task, create_task
+from office_tasks.producers.assignments import assign_task
+from office_tasks.producers.creation import create_task
 from tests.admission.telling import KEYLESS, listening
 from tests.support import T0, after
 
@@ -44,6 +45,7 @@ def test_an_assignment_commits_everything_at_once(t1):
         "assignee_id": "ana",
         "generation": 1,
         "previous_runner_id": None,
+        "cancelled_retries": [],
         "wakes": [
             {
                 "wake_id": "m1#1",

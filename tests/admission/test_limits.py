@@ -8,8 +8,11 @@ import pytest
 
 from office_tasks import validation
 from office_tasks.errors import InvalidInput
-from office_tasks.producers.assignments import assign_task, create_task
-from office_tasks.producers.bare import enqueue, queue_run, spawn_run, task_created
+from office_tasks.producers.assignments import assign_task
+from office_tasks.producers.bare import enqueue, queue_run, spawn_run
+from office_tasks.producers.creation import create_task
+from office_tasks.producers.inbound import event
+from office_tasks.producers.producer import Producer
 from tests.support import T0, after
 
 NUL, SURROGATE = "a\0b", "\ud800"
@@ -204,7 +207,7 @@ def test_a_built_key_over_the_limit_is_refused(refuses, acme):
 @pytest.mark.parametrize("generation", [-1, 2**63, 1.0, True, "1", [1]], ids=named)
 def test_a_generation_that_is_none_is_refused(refuses, generation):
     """ADM-8.2, PRO-3.2: a malformed event is an error."""
-    refuses(lambda engine: task_created(engine, "w", "T1", "ana", generation), "assignment_generation", "whole number")
+    refuses(lambda _: event(Producer.TASK_CREATED, "T1", "ana", generation), "assignment_generation", "whole number")
 
 
 @pytest.mark.parametrize("absent", [None, ""])

@@ -6,8 +6,11 @@ import pytest
 from sqlalchemy.exc import DBAPIError
 
 from office_tasks import reasons
-from office_tasks.producers.assignments import assign_task, create_task
-from office_tasks.producers.bare import enqueue, queue_run, spawn_run, task_created
+from office_tasks.producers.assignments import assign_task
+from office_tasks.producers.bare import enqueue, queue_run, spawn_run
+from office_tasks.producers.creation import create_task
+from office_tasks.producers.inbound import event, heard
+from office_tasks.producers.producer import Producer
 from office_tasks.settings import Settings
 from tests.admission import source
 from tests.admission.telling import ADMISSIONS, counted, listening
@@ -89,7 +92,7 @@ def unreachable(board):
     [
         lambda engine: queue_run("w1", "ana", "task_assigned", {}, "k"),
         lambda engine: spawn_run("w1", "r1", "ana", "task_assigned", {}, "k"),
-        lambda engine: task_created(engine, "w1", "T1", "ana", 1),
+        lambda engine: heard(engine, "w1", event(Producer.TASK_CREATED, "T1", "ana", 1)),
     ],
     ids=["queue_run", "spawn_run", "task_created"],
 )

@@ -7,7 +7,8 @@ import datetime as dt
 import pytest
 
 from office_tasks.admission import DUPLICATE_LOOKBACK
-from office_tasks.producers.assignments import assign_task, create_task
+from office_tasks.producers.assignments import assign_task
+from office_tasks.producers.creation import create_task
 from tests.admission.rows import store_run
 from tests.admission.telling import ADMISSIONS, DEDUP, counted, listening
 from tests.support import T0, after

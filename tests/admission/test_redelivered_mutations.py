@@ -6,8 +6,9 @@ import pytest
 
 from office_tasks import admin
 from office_tasks.errors import NotFound
-from office_tasks.producers.assignments import assign_task, create_task
-from office_tasks.producers.mutation import settle
+from office_tasks.producers.after import settle
+from office_tasks.producers.assignments import assign_task
+from office_tasks.producers.creation import create_task
 from office_tasks.producers.pauses import pause_workspace, resume_workspace
 from tests.admission.telling import listening
 from tests.support import T0, after

@@ -6,8 +6,10 @@ import pytest
 
 from office_tasks import admin
 from office_tasks.errors import Forbidden, InvalidInput, NotFound
-from office_tasks.producers import bare
-from office_tasks.producers.assignments import assign_task, create_task
+from office_tasks.producers import bare, inbound
+from office_tasks.producers.assignments import assign_task
+from office_tasks.producers.creation import create_task
+from office_tasks.producers.producer import Producer
 from tests.admission.telling import KEYLESS, counted, listening
 from tests.support import T0, after
 
@@ -19,7 +21,8 @@ def create(board, mutation_id="m0", assignee="ana", at=T0, **more):
 
 def hear(board, *event, wake_id="w", at=None):
     """Hear a `task_created` event, a minute later unless `at` says when: its result, or why nobody was woken."""
-    asked = bare.task_created(board.engine, wake_id, *event)
+    said = inbound.event(Producer.TASK_CREATED, *event, *[None] * (3 - len(event)))
+    asked = inbound.heard(board.engine, wake_id, said)
     return asked if isinstance(asked, str) else bare.enqueue(board.engine, asked, instant=at or after(minutes=1))
 
 
@@ -65,7 +68,7 @@ def test_the_event_before_the_creations_own_wake_converges(acme):
     acme.execute("UPDATE pauses SET resumed_at = now()")
     heard = hear(acme, "T1", "ana", 1)
     assert (heard["outcome"], heard["key"]) == ("queued", "task_assigned:T1:ana:1")
-    from office_tasks.producers.mutation import admit_owed, stored_wakes
+    from office_tasks.producers.after import admit_owed, stored_wakes
 
     [owed] = stored_wakes(acme.engine, "m0")
     answer = admit_owed(acme.engine, owed, after(minutes=2))
@@ -136,7 +139,7 @@ def test_an_unknown_task_is_a_logged_no_op(acme, task):
 def test_nobody_to_wake_is_a_no_op(acme):
     """PRO-3.2: no assignee, no stored runner."""
     create(acme, assignee="")
-    assert hear(acme, "T1") == "no_runner"
+    assert hear(acme, "T1") == "no_assignee"
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,12 @@ TASKS = {
     "office.settle_mutation",
     "office.spawn_run",
     "office.task_created",
+    "office.add_comment",
+    "office.enter_step",
+    "office.onboard_task",
+    "office.set_task_status",
+    "office.task_updated",
+    "recovery.relay_owed",
 }
 
 

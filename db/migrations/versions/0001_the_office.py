@@ -54,6 +54,8 @@ def upgrade() -> None:
         sa.Column("result", postgresql.JSONB(astext_type=sa.Text()), nullable=True),
         sa.Column("committed_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("settled_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("attempts", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("next_attempt_at", sa.DateTime(timezone=True), nullable=True),
         sa.CheckConstraint("(settled_at IS NULL) = (result IS NULL)", name=op.f("ck_mutations_settled_has_result")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_mutations")),
     )
@@ -154,11 +156,7 @@ def upgrade() -> None:
         postgresql_where=sa.text("mutation_id IS NOT NULL"),
     )
     op.create_index(
-        "ix_wakes_owed",
-        "wakes",
-        ["next_attempt_at", "requested_at", "id"],
-        unique=False,
-        postgresql_where=sa.text("state = 'owed'"),
+        "ix_wakes_owed", "wakes", ["requested_at", "id"], unique=False, postgresql_where=sa.text("state = 'owed'")
     )
     op.create_index(
         "ix_wakes_task_id",

@@ -1,0 +1,102 @@
+"""For callers with a transaction of their own: what they ask for follows if, and only if, it commits (PRO-6.3).
+
+A message can be lost before any worker sees it; a row that commits with the caller's own cannot. The wakes are written
+`owed` in the caller's transaction; after its commit a message asks a worker to settle them, and the relay covers the
+loss of that message. Admission never uses the caller's connection.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import structlog
+from sqlalchemy import event
+from sqlalchemy.orm import Session
+
+from office_tasks import validation
+from office_tasks.admission import wake
+from office_tasks.celery_app import app
+from office_tasks.ids import new_id
+from office_tasks.producers import assignments
+from office_tasks.producers.mutation import THE_USER, Change, Transaction, Work, perform
+from office_tasks.producers.producer import Producer
+
+log: Final = structlog.stdlib.get_logger("office")
+
+Json = Any
+
+_WAITING: Final = "office_mutations"
+
+
+def assign(session: Session, task_id: str, assignee_id: str, caller_agent_id: str = "") -> str:
+    """Assign a task in the caller's transaction; return the id of the mutation.
+
+    Args:
+        session: on the office's own database; it is neither committed nor rolled back here.
+        task_id: the task; its row stays locked until the session's transaction ends.
+        assignee_id: the agent; empty unassigns.
+        caller_agent_id: the agent that asks; empty for the user.
+
+    Raises:
+        InvalidInput: an identifier that is none, or an assignee of another workspace.
+        Forbidden: the calling agent may not assign.
+        NotFound: no such task, or no such agent.
+    """
+    return _perform(session, assignments.assignment(task_id, assignee_id, caller_agent_id))
+
+
+def enqueue(
+    session: Session,
+    agent_profile_id: str,
+    reason: str,
+    payload: Json = None,
+    idempotency_key: str | None = None,
+) -> str:
+    """Ask for a wake in the caller's transaction, as `queue_run` does; return the id of the mutation that owes it.
+
+    Raises:
+        InvalidInput: ADM-8.2.
+    """
+    mutation_id = str(new_id())
+    owed = wake(
+        wake_id=f"{mutation_id}#1",
+        agent_profile_id=agent_profile_id,
+        reason=reason,
+        payload=payload,
+        key=validation.given_key(idempotency_key),
+        producer=Producer.QUEUE_RUN,
+        owed=True,
+    )
+
+    def work(_tx: Transaction) -> Change:
+        return Change(kind="enqueue", actor=THE_USER, result={"mutation_id": mutation_id}, wakes=[owed])
+
+    return _perform(session, work, mutation_id)
+
+
+def _perform(session: Session, work: Work, mutation_id: str | None = None) -> str:
+    transaction = Transaction(session.connection(), mutation_id or str(new_id()), None)
+    perform(transaction, work)
+    _settle_after_commit(session, transaction.mutation_id)
+    return transaction.mutation_id
+
+
+def _settle_after_commit(session: Session, mutation_id: str) -> None:
+    waiting = session.info.setdefault(_WAITING, [])
+    if not waiting and not event.contains(session, "after_commit", _send):
+        event.listen(session, "after_commit", _send)
+        event.listen(session, "after_rollback", _forget)
+    waiting.append(mutation_id)
+
+
+def _send(session: Session) -> None:
+    waiting, session.info[_WAITING] = session.info[_WAITING], []
+    for mutation_id in waiting:
+        try:
+            app.tasks["office.settle_mutation"].apply_async((mutation_id,), ignore_result=True)
+        except Exception as error:  # noqa: BLE001 - the caller's commit stands, whatever the broker says
+            log.warning("settle_not_sent", mutation_id=mutation_id, error=type(error).__name__)
+
+
+def _forget(session: Session) -> None:
+    session.info[_WAITING] = []

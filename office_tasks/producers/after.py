@@ -1,0 +1,166 @@
+"""What follows a mutation's commit: admit what it owes, interrupt whom it displaced, store the result (PRO-3.5).
+
+Each part runs from the stored facts and may run again: for a redelivery, for the relay. A part that fails is logged and
+stops no other; whatever it left owed, the relay takes up.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import structlog
+from sqlalchemy import Engine, RowMapping
+from sqlalchemy.exc import DBAPIError
+
+from db import executions, mutations, owed
+from db.engine import autocommit
+from db.errors import brief
+from office_tasks.admission import Answer, Keyless, Outcome, Wake, admit, poison, wake
+from office_tasks.errors import NotFound, WorkspacePaused
+
+log: Final = structlog.stdlib.get_logger("office")
+
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    """Whose running executions on a task are to stop; nobody named means everybody's."""
+
+    task_id: str
+    agent_profile_id: str | None
+
+
+def find(engine: Engine, mutation_id: str) -> mutations.Recorded | None:
+    """Return the mutation that this message committed, or None."""
+    with autocommit(engine) as connection:
+        return mutations.find(connection, mutation_id)
+
+
+def settle(engine: Engine, mutation_id: str, instant: dt.datetime | None = None) -> Result:
+    """Run the after-commit part of a committed mutation, or return what it came to when that is done already.
+
+    Raises:
+        NotFound: no such mutation committed.
+    """
+    known = find(engine, mutation_id)
+    if known is None:
+        raise NotFound(f"there is no mutation {mutation_id!r}")
+    if known.result is not None:
+        return dict(known.result)
+    wakes = stored_wakes(engine, mutation_id)
+    return settle_now(engine, mutation_id, known.facts, wakes, known.committed_at, instant)
+
+
+def settle_now(
+    engine: Engine,
+    mutation_id: str,
+    facts: Mapping[str, Any],
+    wakes: Sequence[Wake],
+    committed_at: dt.datetime,
+    instant: dt.datetime | None,
+) -> Result:
+    """Run the after-commit part of a mutation whose facts are at hand."""
+    answers = [admit_owed(engine, one, instant) for one in wakes]
+    interrupted = _interrupt(engine, facts["interrupt"], committed_at)
+    result = {**facts["result"], **interrupted, **_woken(answers)}
+    _store(engine, mutation_id, result, instant)
+    return result
+
+
+def give_up(engine: Engine, mutation_id: str) -> None:
+    """Close what the mutation still owes as poisoned, and settle it (ADM-10.5); nothing when it never committed."""
+    known = find(engine, mutation_id)
+    if known is None or known.result is not None:
+        return
+    answers = [poison(engine, one) for one in stored_wakes(engine, mutation_id)]
+    _store(engine, mutation_id, {**known.facts["result"], **_woken(answers)}, None)
+
+
+def stored_wakes(engine: Engine, mutation_id: str) -> list[Wake]:
+    """Return the wakes of a mutation as they were owed."""
+    with autocommit(engine) as connection:
+        return [from_row(row) for row in mutations.wakes_of(connection, mutation_id)]
+
+
+def admit_owed(engine: Engine, wanted: Wake, instant: dt.datetime | None = None) -> Answer:
+    """Try to admit one owed wake; a failure leaves it owed and stops no other (PRO-5.3, ADM-7.3)."""
+    try:
+        answer = admit(engine, wanted, instant=instant)
+    except DBAPIError as error:
+        answer = _undecided(wanted, brief(error))
+    # A pause is waited out; anything else is tried again, later each time.
+    if answer.state == "owed" and answer.refusal != WorkspacePaused.refusal:
+        _postpone(engine, answer)
+    return answer
+
+
+def from_row(row: RowMapping) -> Wake:
+    """Return the wake that an owed row asks for."""
+    return wake(
+        wake_id=row["id"],
+        agent_profile_id=row["agent_profile_id"],
+        reason=row["reason"],
+        payload=row["payload"],
+        key=row["key"],
+        producer=row["producer"],
+        keyless=Keyless(row["keyless_cause"], row["keyless_detail"]),
+        generation=row["generation"],
+        owed=True,
+    )
+
+
+def _undecided(wanted: Wake, error: str) -> Answer:
+    return Answer(
+        wake_id=wanted.id,
+        agent_profile_id=wanted.agent_profile_id,
+        reason=wanted.reason,
+        key=wanted.key,
+        state="owed",
+        outcome=Outcome.NONE,
+        gate=None,
+        run_id=None,
+        observed=None,
+        refusal=None,
+        message=error,
+    )
+
+
+def _postpone(engine: Engine, answer: Answer) -> None:
+    log.warning("wake_still_owed", wake_id=answer.wake_id, reason=answer.reason, error=answer.message)
+    try:
+        with autocommit(engine) as connection:
+            owed.postpone_wake(connection, answer.wake_id, answer.message or "")
+    except DBAPIError as error:
+        log.warning("wake_not_postponed", wake_id=answer.wake_id, error=brief(error))
+
+
+def _interrupt(engine: Engine, wanted: Mapping[str, Any] | None, committed_at: dt.datetime) -> Result:
+    if wanted is None:
+        return {}
+    try:
+        with autocommit(engine) as connection:
+            runs = executions.interrupt(connection, wanted["task_id"], wanted["agent_profile_id"], committed_at)
+    except DBAPIError as error:
+        log.warning("interrupt_failed", **wanted, error=brief(error))
+        return {"interrupted": None}
+    for run_id in runs:
+        log.info("run_interrupted", run_id=str(run_id), **wanted)
+    return {"interrupted": [str(run_id) for run_id in runs]}
+
+
+def _store(engine: Engine, mutation_id: str, result: Result, instant: dt.datetime | None) -> None:
+    # Not settling is no loss: a redelivery or the relay does it again, and every part of it is repeatable.
+    try:
+        with autocommit(engine) as connection:
+            mutations.settle(connection, mutation_id, result, instant)
+    except DBAPIError as error:
+        log.warning("mutation_not_settled", mutation_id=mutation_id, error=brief(error))
+
+
+def _woken(answers: Sequence[Answer]) -> Result:
+    queued = [str(answer.run_id) for answer in answers if answer.outcome is Outcome.QUEUED]
+    return {"wakes": [answer.owed_result() for answer in answers], "runs": queued}
