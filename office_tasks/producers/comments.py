@@ -36,20 +36,28 @@ def add_comment(
         InvalidInput: an identifier that is none, an unknown kind of author, or the id of another comment.
         NotFound: no such task.
     """
-    if author_type not in AUTHORS:
-        raise InvalidInput(f"author_type: must be user or agent, not {author_type!r}")
-    by = validation.identifier("author_id", author_id)
-    comment = CommentAdded(validation.identifier("comment_id", comment_id), validation.text("body", body), by)
+    written = CommentAdded(
+        id=validation.identifier("comment_id", comment_id),
+        body=validation.text("body", body),
+        author_id=validation.identifier("author_id", author_id),
+        author_type=_author_type(author_type),
+    )
     work = partial(
         _add,
         task_id=validation.identifier("task_id", task_id),
-        comment=comment,
-        actor=Actor(by) if author_type == AGENT else THE_USER,
+        comment=written,
+        actor=Actor(written.author_id) if written.author_type == AGENT else THE_USER,
     )
     return commit(engine, mutation_id, work, instant)
 
 
-def write(tx: Transaction, task_id: str, comment: CommentAdded, author_type: str) -> None:
+def _author_type(value: object) -> str:
+    if not isinstance(value, str) or value not in AUTHORS:
+        raise InvalidInput(f"author_type: must be user or agent, not {value!r}")
+    return value
+
+
+def write(tx: Transaction, task_id: str, comment: CommentAdded) -> None:
     """Insert the comment, or find that it is there: whoever sends it twice means one occurrence.
 
     Raises:
@@ -58,7 +66,7 @@ def write(tx: Transaction, task_id: str, comment: CommentAdded, author_type: str
     row = {
         "id": comment.id,
         "task_id": task_id,
-        "author_type": author_type,
+        "author_type": comment.author_type,
         "author_id": comment.author_id,
         "body": comment.body,
         "instant": tx.instant,
@@ -69,7 +77,7 @@ def write(tx: Transaction, task_id: str, comment: CommentAdded, author_type: str
 
 def _add(tx: Transaction, *, task_id: str, comment: CommentAdded, actor: Actor) -> Change:
     found = locked(tx, task_id)
-    write(tx, task_id, comment, actor.type)
+    write(tx, task_id, comment)
     return Change(
         kind="add_comment",
         actor=actor,

@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from db import board, comments, readiness, slate
 from office_tasks import keys, reasons
 from office_tasks.admission import BY_DESIGN, Keyless, Wake, wake
+from office_tasks.admission.wake import AGENT
 from office_tasks.producers.eligibility import withheld
 from office_tasks.producers.mentions import mentioned
 from office_tasks.producers.producer import Producer
@@ -56,6 +57,11 @@ class CommentAdded:
     id: str | None
     body: str
     author_id: str
+    author_type: str
+
+    def is_by(self, agent_profile_id: str) -> bool:
+        """Tell whether that agent wrote it; a user may have an agent's id and is somebody else all the same."""
+        return self.author_type == AGENT and self.author_id == agent_profile_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +185,7 @@ def _commented(_connection: Connection, changed: Changed) -> Iterator[Ask]:
     if comment is None or _is_closed(changed) or (changed.status and changed.status.reopens):
         return
     for ask in _runner(changed, reasons.TASK_COMMENT):
-        if ask.agent_profile_id != comment.author_id:
+        if not comment.is_by(ask.agent_profile_id):
             key = keys.task_comment(comment.id, ask.agent_profile_id) if comment.id else None
             yield Ask(ask.agent_profile_id, ask.reason, _of_comment(changed), key, NO_COMMENT)
 
@@ -189,7 +195,7 @@ def _mentioned(connection: Connection, changed: Changed) -> Iterator[Ask]:
     if comment is None or not changed.task.is_office:
         return
     for agent in comments.agents_among(connection, changed.task.workspace_id, mentioned(comment.body)):
-        if agent != comment.author_id:
+        if not comment.is_by(agent):
             key = keys.task_mentioned(comment.id, agent) if comment.id else None
             yield Ask(agent, reasons.TASK_MENTIONED, _of_comment(changed), key, NO_COMMENT)
 

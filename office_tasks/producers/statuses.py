@@ -91,6 +91,6 @@ def _comment(
 ) -> CommentAdded | None:
     if not (comment_id or body):
         return None
-    written = CommentAdded(comment_id or str(new_id()), body, actor.agent_id or "")
-    comments.write(tx, found.task_id, written, actor.type)
+    written = CommentAdded(comment_id or str(new_id()), body, actor.agent_id or "", actor.type)
+    comments.write(tx, found.task_id, written)
     return written
