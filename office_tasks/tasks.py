@@ -86,8 +86,11 @@ def task_updated(
 
 
 def _hear(task: OfficeTask, producer: Producer, task_id: object, assignee_id: object, generation: object) -> Result:
-    said = inbound.event(producer, task_id, assignee_id, generation)
-    return _enqueue(task, TASK_ASSIGNED, partial(inbound.heard, task.office.engine, task.message_id, said))
+    def build() -> Wake | str:
+        said = inbound.event(producer, task_id, assignee_id, generation)
+        return inbound.heard(task.office.engine, task.message_id, said)
+
+    return _enqueue(task, TASK_ASSIGNED, build)
 
 
 @app.task(name="office.assign_task", bind=True)
