@@ -146,6 +146,10 @@ _ENTER: Final = text(f"""
            workflow_id = (SELECT workflow_id FROM steps WHERE id = :step_id)
     FROM moved WHERE tasks.id = :task_id""")
 
+_MOVE: Final = text("""
+    SELECT EXISTS (SELECT FROM step_transitions
+                   WHERE id = :transition_id AND task_id = :task_id AND to_step_id = :step_id)""")
+
 
 def has_step(connection: Connection, task_id: str, step_id: str) -> bool:
     """Tell whether there is such a step in the task's workspace."""
@@ -158,3 +162,9 @@ def enter_step(
     """Move a task that is locked, and record the transition; False when that transition was recorded before."""
     params = {"task_id": task_id, "step_id": step_id, "transition_id": transition_id, "instant": instant}
     return connection.execute(_ENTER, params).rowcount == 1
+
+
+def is_recorded(connection: Connection, task_id: str, step_id: str, transition_id: str) -> bool:
+    """Tell whether the transition that was recorded is this very move."""
+    params = {"task_id": task_id, "step_id": step_id, "transition_id": transition_id}
+    return bool(connection.execute(_MOVE, params).scalar_one())

@@ -36,7 +36,7 @@ def enter_step(
     A transition that is absent, empty or zero is none: the wake it causes has no key.
 
     Raises:
-        InvalidInput: an identifier that is none.
+        InvalidInput: an identifier that is none, or the transition of another move.
         NotFound: no such task, or no such step in its workspace.
     """
     work = partial(
@@ -59,7 +59,7 @@ def _enter(tx: Transaction, *, task_id: str, step_id: str, transition_id: str | 
     before = locked(tx, task_id)
     if not board.has_step(tx.connection, task_id, step_id):
         raise NotFound(f"there is no step {step_id!r} in workspace {before.workspace_id!r}")
-    moved = board.enter_step(tx.connection, task_id, step_id, transition_id or str(new_id()), tx.instant)
+    moved = _move(tx, task_id, step_id, transition_id or str(new_id()))
     after = board.standing(tx.connection, task_id) if moved else None
     asks = _asks(after, transition_id) if after else []
     return Change(
@@ -76,6 +76,14 @@ def _enter(tx: Transaction, *, task_id: str, step_id: str, transition_id: str | 
         wakes=owe(tx.mutation_id, Producer.ENTER_STEP, asks),
         events=[Event(task_id, "task_step_changed", ["step"])] if moved else [],
     )
+
+
+def _move(tx: Transaction, task_id: str, step_id: str, transition_id: str) -> bool:
+    """Tell whether the task was moved now; False when that very transition moved it before."""
+    moved = board.enter_step(tx.connection, task_id, step_id, transition_id, tx.instant)
+    if not moved and not board.is_recorded(tx.connection, task_id, step_id, transition_id):
+        raise InvalidInput(f"step_transition_id: {transition_id!r} is another move")
+    return moved
 
 
 def _asks(task: board.Standing, transition_id: str | None) -> list[Ask]:
