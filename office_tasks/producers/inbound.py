@@ -50,8 +50,12 @@ def event(producer: Producer, task_id: object, assignee_id: object, assignment_g
 
 
 def heard(engine: Engine, wake_id: str, said: Event) -> Wake | str:
-    """Return the wake that the event asks for, or why it asks for none."""
-    found = _standing(engine, said.task_id)
+    """Return the wake that the event asks for, or why it asks for none.
+
+    Raises:
+        InvalidInput: the assignee is an agent of another workspace. One that is no agent is the first gate's to refuse.
+    """
+    found = _standing(engine, said)
     if found is None:
         return _nobody(said, "unknown_task")
     if said.generation == 0:
@@ -87,11 +91,15 @@ def _generation(value: object) -> int | None:
     return value
 
 
-def _standing(engine: Engine, task_id: str | None) -> board.Standing | None:
-    if task_id is None:
+def _standing(engine: Engine, said: Event) -> board.Standing | None:
+    if said.task_id is None:
         return None
     with autocommit(engine) as connection:
-        return board.standing(connection, task_id)
+        found = board.standing(connection, said.task_id)
+        person = board.people(connection, said.assignee_id).get(said.assignee_id or "") if found else None
+    if found and person and person.workspace_id not in (None, found.workspace_id):
+        raise InvalidInput(f"assignee_id: agent {person.id!r} is not of workspace {found.workspace_id!r}")
+    return found
 
 
 def _nobody(said: Event, why: str) -> str:
