@@ -1,0 +1,1 @@
+"""What each producer wakes, for what reason, and under which key."""
