@@ -78,7 +78,8 @@ class Acts:
 
     def seat(self, role: str, agent: str, task: str | None = "T1", step: str | None = "start") -> None:
         self.board.execute(
-            "INSERT INTO seats (id, task_id, step_id, role, agent_profile_id) VALUES (:id, :task, :step, :role, :agent)",
+            "INSERT INTO seats (id, task_id, step_id, role, agent_profile_id) "
+            "VALUES (:id, :task, :step, :role, :agent)",
             id=new_id(), task=task, step=step, role=role, agent=agent,
         )  # fmt: skip
 

@@ -207,7 +207,8 @@ TABLE = (
     Row(P.ADD_COMMENT, R.TASK_COMMENT, "reactions._commented", _comments, varies=1),
     Row(P.ADD_COMMENT, R.TASK_MENTIONED, "reactions._mentioned", _comments, varies=1),
     *(
-        Row(P.ADD_COMMENT, reason, builder, _without_comment_id(P.ADD_COMMENT), keyless=unresolved("nil_mutation_comment"))
+        Row(P.ADD_COMMENT, reason, builder, _without_comment_id(P.ADD_COMMENT),
+            keyless=unresolved("nil_mutation_comment"))
         for reason, builder in ((R.TASK_COMMENT, "reactions._commented"), (R.TASK_MENTIONED, "reactions._mentioned"))
     ),
 )  # fmt: skip

@@ -74,7 +74,9 @@ def test_only_what_is_this_agents_on_this_task_is_touched(t1):
 def test_only_what_was_claimed_before_the_commit_is_interrupted(t1, claimed, interrupted):
     """PRO-3.5, PRO-6.1: settled late or again, it leaves alone what the agent took up since."""
     at = after(minutes=30)
-    t1.board.execute("UPDATE runs SET claimed_at = :at WHERE id = :id", at=after(minutes=30, seconds=claimed), id=t1.running)
+    t1.board.execute(
+        "UPDATE runs SET claimed_at = :at WHERE id = :id", at=after(minutes=30, seconds=claimed), id=t1.running
+    )
     t1.assign(agent="bob", at=at)
     assert state(t1, t1.running)[2] == interrupted
 
@@ -84,7 +86,9 @@ def test_a_second_settling_does_not_interrupt_the_agent_that_came_back(t1):
     away = t1.assign(agent="bob")
     back = t1.assign(agent="ana")
     t1.start(back)
-    t1.board.execute("UPDATE mutations SET settled_at = NULL, result = NULL WHERE id = :id", id=away.result["mutation_id"])
+    t1.board.execute(
+        "UPDATE mutations SET settled_at = NULL, result = NULL WHERE id = :id", id=away.result["mutation_id"]
+    )
     again = settle(t1.engine, away.result["mutation_id"])
     assert again["interrupted"] == []
     assert state(t1, back.wakes[0]["run_id"]) == ("claimed", None, False)

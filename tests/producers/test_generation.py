@@ -113,7 +113,7 @@ def test_back_again_outside_the_window(acts, agents):
 
 @pytest.mark.parametrize("agents", ROUNDS, ids="-".join)
 def test_back_again_inside_the_window_while_the_first_run_waits(acts, agents):
-    """PRO-2.5, ADM-4.2: within 5 s, and nobody has taken the first run yet: that run is what wakes A, never `deduped`."""
+    """PRO-2.5, ADM-4.2: within 5 s, its first run not yet taken: that run is what wakes A, never `deduped`."""
     acts.create(at=after())
     dids = [acts.assign(agent=agent, at=after(seconds=n)) for n, agent in enumerate(agents)]
     assert (dids[-1].wakes[0]["outcome"], dids[-1].result["runs"]) == ("coalesced", [])

@@ -30,15 +30,17 @@ def owing(acts):
 @pytest.mark.parametrize("first", ["reaction", "event"])
 def test_one_occurrence_seen_by_both_producers_is_one_run(owing, producer, first, apart):
     """PRO-3.2: the identical key and one run, in either order, at once, in the window and outside it."""
-    deliver = {
-        "reaction": lambda at: (lambda answer: (answer.key, str(answer.run_id)))(admit_owed(owing.engine, owing.owed, at)),
-        "event": lambda at: (lambda did: (did.result["key"], did.result["run_id"]))(
-            owing.hear(producer, assignee="ana", generation=1, at=at)
-        ),
-    }
-    second = "event" if first == "reaction" else "reaction"
-    one = deliver[first](after(hours=2))
-    other = deliver[second](after(hours=2, seconds=apart))
+
+    def reaction(at):
+        answer = admit_owed(owing.engine, owing.owed, at)
+        return answer.key, str(answer.run_id)
+
+    def event(at):
+        heard = owing.hear(producer, assignee="ana", generation=1, at=at).result
+        return heard["key"], heard["run_id"]
+
+    in_order = (reaction, event) if first == "reaction" else (event, reaction)
+    one, other = (deliver(after(hours=2, seconds=n * apart)) for n, deliver in enumerate(in_order))
     assert one == other
     assert one[0] == "task_assigned:T1:ana:1"
     assert owing.board.count("runs") == 1

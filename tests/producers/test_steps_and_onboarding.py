@@ -48,7 +48,7 @@ def test_a_transition_that_comes_again_moves_and_wakes_once(t1):
 
 
 def test_the_transition_of_another_move_is_refused(t1):
-    """PRO-1.1: one id is one move: another task's, or the same task's to another step, is no repetition; nothing moves."""
+    """PRO-1.1: one id is one move: another task's, or one to another step, is no repetition; nothing moves."""
     t1.create("T2", "bob", step_id="wait")
     t1.enter(task="T1", transition="tr1")
     for task, step in (("T2", "start"), ("T1", "wait")):

@@ -6,7 +6,9 @@ import ast
 
 import pytest
 
+import recovery.tasks  # noqa: F401 - registers its Celery tasks
 from office_tasks.producers.producer import Producer
+from office_tasks.tasks import app
 from tests.admission import source
 from tests.admission.telling import KEYLESS, counted, listening
 from tests.producers.table import TABLE
@@ -17,6 +19,8 @@ BUILDS = {"wake", "Ask", "_runner"}
 NAMES_ITS_PRODUCER = {"wake", "owe", "Changed", "event", "Event", "_insert", "_asks", "_hear", "withheld"}
 # A producer that its caller named goes by one of these; each is typed `Producer`, which mypy sees to.
 HANDED_ON = {"producer", "changed.producer", "said.producer"}
+# The Celery tasks that ask for no wake of their own.
+WAKES_NOBODY = {"office.settle_mutation", "office.pause_workspace", "office.resume_workspace", "recovery.relay_owed"}
 
 
 def functions(*parts):
@@ -38,6 +42,12 @@ def builders():
 def test_every_producer_has_a_row():
     """PRO-1.1, PRO-3.1: a member of `Producer` that is missing from the table fails here."""
     assert {row.producer for row in TABLE} == set(Producer)
+
+
+def test_every_celery_task_is_a_producer_or_wakes_nobody():
+    """PRO-1.1, PRO-3.1: a new task of ours that wakes somebody has a member, and so a row."""
+    names = {name for name in app.tasks if name.startswith(("office.", "recovery."))}
+    assert names - WAKES_NOBODY == {f"office.{producer}" for producer in Producer}
 
 
 def test_every_function_that_builds_wakes_has_a_row():
@@ -93,7 +103,9 @@ def test_a_keyless_wake_says_why(acts, row):
     """PRO-1.3, PRO-4: no key on the row or the run, its cause and detail; counted once, and logged when unresolved."""
     with listening() as told:
         wakes = [did.wake(row.reason, keyless=True) for did in row.occurrences(acts)]
-    assert [(wake["key"], wake["keyless_cause"], wake["keyless_detail"]) for wake in wakes] == [(None, *row.keyless)] * 2
+    assert [(wake["key"], wake["keyless_cause"], wake["keyless_detail"]) for wake in wakes] == [
+        (None, *row.keyless)
+    ] * 2
     assert [wake["producer"] for wake in wakes] == [row.producer] * 2
     runs = {wake["run_id"]: acts.board.run(wake["run_id"])["idempotency_key"] for wake in wakes}
     assert row.producer is Producer.ONBOARD_TASK or set(runs.values()) == {None}
