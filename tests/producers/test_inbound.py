@@ -8,7 +8,6 @@ from office_tasks.errors import AgentNotFound, InvalidInput
 from office_tasks.producers.after import admit_owed, stored_wakes
 from office_tasks.producers.producer import Producer
 from tests.admission.telling import listening
-from tests.faults.waits import in_background
 from tests.support import after
 
 both = pytest.mark.parametrize("producer", [Producer.TASK_CREATED, Producer.TASK_UPDATED])
@@ -43,18 +42,6 @@ def test_one_occurrence_seen_by_both_producers_is_one_run(owing, producer, first
     one, other = (deliver(after(hours=2, seconds=n * apart)) for n, deliver in enumerate(in_order))
     assert one == other
     assert one[0] == "task_assigned:T1:ana:1"
-    assert owing.board.count("runs") == 1
-
-
-@both
-def test_both_producers_at_once_are_one_run(owing, producer):
-    """PRO-3.2: concurrently, each on a connection of its own."""
-    at = after(hours=2)
-    with in_background() as start:
-        event = start(owing.hear, producer, "T1", "ana", 1, at)
-        reaction = start(admit_owed, owing.engine, owing.owed, at)
-        answers = [event.result().result["run_id"], str(reaction.result().run_id)]
-    assert len(set(answers)) == 1
     assert owing.board.count("runs") == 1
 
 

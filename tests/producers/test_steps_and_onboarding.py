@@ -40,6 +40,7 @@ def test_no_transition_is_no_key(t1, transition):
 def test_a_transition_that_comes_again_moves_and_wakes_once(t1):
     """PRO-1.1, PRO-3: by another message, long after: what it moved stays where it was moved since."""
     assert t1.enter(transition="tr1").result["moved"]
+    assert t1.enter(transition="tr1").wakes == [], "where it stands already, nobody is asked again"
     t1.enter(step="wait", transition="tr2")
     again = t1.enter(transition="tr1", at=after(days=3))
     assert (again.result["moved"], again.wakes) == (False, [])
