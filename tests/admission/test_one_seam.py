@@ -6,7 +6,6 @@ import pytest
 from sqlalchemy.exc import DBAPIError
 
 from office_tasks import reasons
-from office_tasks.producers.assignments import assign_task
 from office_tasks.producers.bare import enqueue, queue_run, spawn_run
 from office_tasks.producers.creation import create_task
 from office_tasks.producers.inbound import event, heard
@@ -105,7 +104,8 @@ def test_a_bare_producer_that_cannot_reach_the_seam_says_so(unreachable, ask):
 
 def test_a_mutation_that_cannot_reach_the_seam_says_so(unreachable):
     """ADM-1.2, ADM-7.3: the mutation stands, its wake stays owed, and nothing is inserted behind the seam's back."""
-    result = assign_task(unreachable.engine, "m1", "T1", "ana", instant=T0)
+    more = {"task_id": "T2", "step_id": "start", "assignee_id": "ana"}
+    result = create_task(unreachable.engine, "m1", "acme", "another task", instant=T0, **more)
     assert result["runs"] == []
     assert [(wake["state"], wake["outcome"]) for wake in result["wakes"]] == [("owed", "none")]
     assert unreachable.count("elsewhere") == 0
