@@ -13,8 +13,10 @@ from sqlalchemy.exc import DBAPIError
 from db import outbox, owed
 from db.engine import autocommit
 from db.errors import brief
+from office_tasks.admission import stored
 from office_tasks.errors import OfficeError
-from office_tasks.producers.after import admit_owed, from_row, settle
+from office_tasks.faults import fault_point
+from office_tasks.producers.after import admit_owed, settle
 from office_tasks.stream import EventStream
 
 log: Final = structlog.stdlib.get_logger("office")
@@ -57,7 +59,7 @@ def _settled(engine: Engine, mutation_id: str) -> bool:
 
 def _admit(engine: Engine, batch: int) -> Counter[str]:
     with autocommit(engine) as connection:
-        due = [from_row(row) for row in owed.due_wakes(connection, batch)]
+        due = [stored(row) for row in owed.due_wakes(connection, batch)]
     return Counter("still_owed" if admit_owed(engine, one).state == "owed" else "decided" for one in due)
 
 
@@ -72,5 +74,6 @@ def _publish(engine: Engine, stream: EventStream, batch: int) -> int:
         except RedisError as error:
             log.warning("events_not_published", waiting=len(waiting), error=type(error).__name__)
             return 0
+        fault_point("events_appended")
         outbox.mark_sent(connection, [one.id for one in waiting])
     return len(waiting)

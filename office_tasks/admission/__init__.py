@@ -3,7 +3,7 @@
 from office_tasks.admission.admit import admit, poison, recall
 from office_tasks.admission.decision import Answer, Outcome
 from office_tasks.admission.gates import GATES
-from office_tasks.admission.wake import BY_DESIGN, Keyless, Wake, wake
+from office_tasks.admission.wake import BY_DESIGN, Keyless, Wake, stored, wake
 from office_tasks.admission.windows import (
     ALLOWANCE_WINDOW,
     ASSIGNMENT_ALLOWANCE,
@@ -25,5 +25,6 @@ __all__ = [
     "admit",
     "poison",
     "recall",
+    "stored",
     "wake",
 ]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
+
+from sqlalchemy import RowMapping
 
 from db.facts import NEVER_MERGED
 from office_tasks import validation
@@ -117,6 +120,30 @@ def wake(
         actor_id=_text_or_none(fields.get("actor_id")),
         generation=generation,
         owed=owed,
+    )
+
+
+def stored(row: RowMapping) -> Wake:
+    """Return the wake that an owed row asks for.
+
+    It was checked when it was asked, and is not checked again: a payload may read back longer than it was (1e300 comes
+    back with all its digits), and what is owed must not become invalid by that.
+    """
+    payload = row["payload"]
+    return Wake(
+        id=row["id"],
+        agent_profile_id=row["agent_profile_id"],
+        reason=row["reason"],
+        payload=json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":")),
+        key=row["key"],
+        keyless=Keyless(row["keyless_cause"], row["keyless_detail"]) if row["key"] is None else None,
+        producer=row["producer"],
+        task_id=row["task_id"],
+        task_scope=_scope(payload if isinstance(payload, dict) else {}),
+        actor_type=row["actor_type"],
+        actor_id=row["actor_id"],
+        generation=row["generation"],
+        owed=True,
     )
 
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import structlog
-from sqlalchemy import Engine, RowMapping
+from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from db import executions, mutations, owed
 from db.engine import autocommit
 from db.errors import brief
-from office_tasks.admission import Answer, Keyless, Outcome, Wake, admit, poison, wake
+from office_tasks.admission import Answer, Outcome, Wake, admit, poison, stored
 from office_tasks.errors import NotFound, WorkspacePaused
 
 log: Final = structlog.stdlib.get_logger("office")
@@ -83,7 +83,7 @@ def give_up(engine: Engine, mutation_id: str) -> None:
 def stored_wakes(engine: Engine, mutation_id: str) -> list[Wake]:
     """Return the wakes of a mutation as they were owed."""
     with autocommit(engine) as connection:
-        return [from_row(row) for row in mutations.wakes_of(connection, mutation_id)]
+        return [stored(row) for row in mutations.wakes_of(connection, mutation_id)]
 
 
 def admit_owed(engine: Engine, wanted: Wake, instant: dt.datetime | None = None) -> Answer:
@@ -96,21 +96,6 @@ def admit_owed(engine: Engine, wanted: Wake, instant: dt.datetime | None = None)
     if answer.state == "owed" and answer.refusal != WorkspacePaused.refusal:
         _postpone(engine, answer)
     return answer
-
-
-def from_row(row: RowMapping) -> Wake:
-    """Return the wake that an owed row asks for."""
-    return wake(
-        wake_id=row["id"],
-        agent_profile_id=row["agent_profile_id"],
-        reason=row["reason"],
-        payload=row["payload"],
-        key=row["key"],
-        producer=row["producer"],
-        keyless=Keyless(row["keyless_cause"], row["keyless_detail"]),
-        generation=row["generation"],
-        owed=True,
-    )
 
 
 def _undecided(wanted: Wake, error: str) -> Answer:
