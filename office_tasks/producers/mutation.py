@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+import structlog
 from sqlalchemy import Connection, Engine
 
 from db import mutations
@@ -19,6 +20,8 @@ from office_tasks.admission import Wake
 from office_tasks.admission.wake import AGENT, USER
 from office_tasks.faults import fault_point
 from office_tasks.producers.after import Interrupt, Result, find, settle, settle_now
+
+log: Final = structlog.stdlib.get_logger("office")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,14 @@ class Transaction:
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """A log line about what the change did: written once that is committed, for until then it may not have happened."""
+
+    event: str
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """What a mutation did and owes, as its transaction knows it."""
 
@@ -71,6 +82,7 @@ class Change:
     wakes: Sequence[Wake] = ()
     events: Sequence[Event] = ()
     interrupt: Interrupt | None = None
+    notes: Sequence[Note] = ()
 
 
 Work = Callable[[Transaction], Change]
@@ -99,6 +111,8 @@ def commit(engine: Engine, mutation_id: str, work: Work, instant: dt.datetime | 
         if find(engine, mutation_id) is None:
             raise
         return settle(engine, mutation_id, instant)
+    for note in change.notes:
+        log.info(note.event, **note.fields)
     fault_point("after_commit")
     return settle_now(engine, mutation_id, _facts(change), change.wakes, committed_at, instant)
 

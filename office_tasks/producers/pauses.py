@@ -7,17 +7,15 @@ from collections import Counter
 from functools import partial
 from typing import Final
 
-import structlog
 from sqlalchemy import Engine
 
 from db import owed, pauses
 from db.engine import autocommit
 from office_tasks import validation
+from office_tasks.admission import stored
 from office_tasks.errors import NotFound
-from office_tasks.producers.after import Result, admit_owed, from_row
-from office_tasks.producers.mutation import THE_USER, Change, Transaction, commit
-
-log: Final = structlog.stdlib.get_logger("office")
+from office_tasks.producers.after import Result, admit_owed
+from office_tasks.producers.mutation import THE_USER, Change, Note, Transaction, commit
 
 # What one resumption takes up by itself; the relay goes on from there.
 MOST_REPLAYED: Final = 500
@@ -64,15 +62,14 @@ def _resume(tx: Transaction, *, workspace_id: str) -> Change:
     changed = pauses.resume(tx.connection, workspace_id, tx.instant)
     # Before the commit that opens the gate: nobody may admit what a later assignment made moot.
     closed = owed.supersede(tx.connection, workspace_id, tx.instant) if changed else []
-    for one in closed:
-        log.info("wake_superseded", **one._asdict())
     result = {"workspace_id": workspace_id, "paused": False, "changed": changed, "superseded": len(closed)}
-    return Change(kind="resume_workspace", actor=THE_USER, result=result)
+    notes = [Note("wake_superseded", one._asdict()) for one in closed]
+    return Change(kind="resume_workspace", actor=THE_USER, result=result, notes=notes)
 
 
 def _replay(engine: Engine, workspace_id: str, instant: dt.datetime | None) -> dict[str, int]:
     with autocommit(engine) as connection:
-        waiting = [from_row(row) for row in owed.of_workspace(connection, workspace_id, MOST_REPLAYED)]
+        waiting = [stored(row) for row in owed.of_workspace(connection, workspace_id, MOST_REPLAYED)]
     return dict(Counter(admit_owed(engine, one, instant).outcome.value for one in waiting))
 
 
