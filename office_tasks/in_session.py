@@ -7,19 +7,19 @@ loss of that message. Admission never uses the caller's connection.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, cast
 
 import structlog
 from sqlalchemy import event
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, SessionTransaction
 
 from office_tasks import validation
 from office_tasks.admission import wake
-from office_tasks.celery_app import app
 from office_tasks.ids import new_id
 from office_tasks.producers import assignments
 from office_tasks.producers.mutation import THE_USER, Change, Transaction, Work, perform
 from office_tasks.producers.producer import Producer
+from office_tasks.tasks import settle_mutation
 
 log: Final = structlog.stdlib.get_logger("office")
 
@@ -81,22 +81,48 @@ def _perform(session: Session, work: Work, mutation_id: str | None = None) -> st
     return transaction.mutation_id
 
 
+class _Waiting(NamedTuple):
+    """A mutation whose transaction is still open, and that transaction: the innermost savepoint, or the whole."""
+
+    mutation_id: str
+    transaction: SessionTransaction
+
+    def is_within(self, transaction: SessionTransaction) -> bool:
+        """Tell whether it falls when `transaction` is rolled back."""
+        around: SessionTransaction | None = self.transaction
+        while around is not None and around is not transaction:
+            around = around.parent
+        return around is transaction
+
+
 def _settle_after_commit(session: Session, mutation_id: str) -> None:
-    waiting = session.info.setdefault(_WAITING, [])
-    if not waiting and not event.contains(session, "after_commit", _send):
+    if _WAITING not in session.info:
+        session.info[_WAITING] = []
         event.listen(session, "after_commit", _send)
-        event.listen(session, "after_rollback", _forget)
-    waiting.append(mutation_id)
+        event.listen(session, "after_soft_rollback", _forget)
+        event.listen(session, "after_transaction_end", _forget_all)
+    innermost = session.get_nested_transaction() or session.get_transaction()
+    session.info[_WAITING].append(_Waiting(mutation_id, cast("SessionTransaction", innermost)))
 
 
 def _send(session: Session) -> None:
+    # The release of a savepoint is told as a commit too, and commits nothing.
+    if session.in_nested_transaction():
+        return
     waiting, session.info[_WAITING] = session.info[_WAITING], []
-    for mutation_id in waiting:
-        try:
-            app.tasks["office.settle_mutation"].apply_async((mutation_id,), ignore_result=True)
-        except Exception as error:  # noqa: BLE001 - the caller's commit stands, whatever the broker says
-            log.warning("settle_not_sent", mutation_id=mutation_id, error=type(error).__name__)
+    try:
+        for each in waiting:
+            settle_mutation.apply_async((each.mutation_id,), ignore_result=True)
+    except Exception as error:  # noqa: BLE001 - the caller's commit stands, whatever the broker says
+        # One failure is waited for, not one a mutation: the relay settles them all.
+        log.warning("settle_not_sent", mutations=len(waiting), error=type(error).__name__)
 
 
-def _forget(session: Session) -> None:
-    session.info[_WAITING] = []
+def _forget(session: Session, rolled_back: SessionTransaction) -> None:
+    session.info[_WAITING] = [each for each in session.info[_WAITING] if not each.is_within(rolled_back)]
+
+
+def _forget_all(session: Session, ended: SessionTransaction) -> None:
+    # A session that is closed rolls back without saying so.
+    if ended.parent is None:
+        session.info[_WAITING] = []
