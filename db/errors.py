@@ -10,6 +10,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 SHUTDOWN: Final = frozenset({"57P01", "57P02", "57P03", "53300"})
 CONFLICT: Final = frozenset({"40001", "40P01"})
+LOCK_TIMEOUT: Final = "55P03"
 UNIQUE_VIOLATION: Final = "23505"
 
 
@@ -45,6 +46,11 @@ def is_connection_lost(error: BaseException) -> bool:
 def is_conflict(error: BaseException) -> bool:
     """Tell whether Postgres chose this statement to lose: a serialization failure or a deadlock (ADM-7.4)."""
     return sqlstate(error) in CONFLICT
+
+
+def is_stalled(error: BaseException) -> bool:
+    """Tell whether the statement gave up waiting for a lock that somebody held too long (C08)."""
+    return sqlstate(error) == LOCK_TIMEOUT
 
 
 def violates(error: BaseException, constraint: str) -> bool:

@@ -6,7 +6,9 @@ import random
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from db.errors import is_conflict, is_connection_lost
+from celery.exceptions import SoftTimeLimitExceeded
+
+from db.errors import is_conflict, is_connection_lost, is_stalled
 from office_tasks.errors import PauseGateUnavailable
 
 HEADER: Final = "office_retries"
@@ -22,6 +24,8 @@ class Kind(NamedTuple):
 
 CONNECTION_LOST: Final = Kind("connection_lost", None)
 CONFLICT: Final = Kind("conflict", 10)
+# Somebody held a lock, or the whole of it took longer than the soft time limit: the message may well fare better later.
+STALLED: Final = Kind("stalled", 10)
 PAUSE_GATE: Final = Kind("pause_gate", 5)
 
 
@@ -31,6 +35,8 @@ def kind_of(error: BaseException) -> Kind | None:
         return PAUSE_GATE
     if is_conflict(error):
         return CONFLICT
+    if is_stalled(error) or isinstance(error, SoftTimeLimitExceeded):
+        return STALLED
     return CONNECTION_LOST if is_connection_lost(error) else None
 
 

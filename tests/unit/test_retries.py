@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import psycopg
 import pytest
+from celery.exceptions import SoftTimeLimitExceeded
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy.exc import DBAPIError
@@ -36,21 +37,23 @@ def test_gaps_double_and_stay_under_half_the_visibility_timeout(tried, visibilit
         (PoolTimeout(), retries.CONNECTION_LOST),
         (said("40001"), retries.CONFLICT),
         (said("40P01"), retries.CONFLICT),
+        (said("55P03"), retries.STALLED),
+        (SoftTimeLimitExceeded(), retries.STALLED),
         (errors.PauseGateUnavailable("x"), retries.PAUSE_GATE),
-        *[(said(state), None) for state in ("57014", "55P03", "42501", "23505", "23514", "22P02", "53100", "57000")],
+        *[(said(state), None) for state in ("57014", "42501", "23505", "23514", "22P02", "53100", "57000")],
         *[(kind("x"), None) for kind in (errors.AgentNotFound, errors.AgentNotWakeable, errors.WorkspacePaused)],
         *[(kind("x"), None) for kind in (errors.InvalidInput, errors.NotFound, errors.Forbidden, errors.Poisoned)],
         (RuntimeError("x"), None),
     ],
 )
 def test_what_passes_is_told_by_sqlstate(error, kind):
-    """ADM-7.4: lost connections, conflicts and an unreadable pause; refusals and invalid input never."""
+    """ADM-7.4, C08: lost connections, conflicts, stalls and an unreadable pause; refusals and invalid input never."""
     assert retries.kind_of(error) is kind
 
 
-@pytest.mark.parametrize(("kind", "limit"), [(retries.CONFLICT, 10), (retries.PAUSE_GATE, 5)])
+@pytest.mark.parametrize(("kind", "limit"), [(retries.CONFLICT, 10), (retries.STALLED, 10), (retries.PAUSE_GATE, 5)])
 def test_each_kind_has_a_limit_of_its_own(kind, limit):
-    """ADM-7.4: a conflict 10 times, an unreadable pause 5 times; other kinds' retries do not count against it."""
+    """ADM-7.4: a conflict or a stall 10 times, an unreadable pause 5; other kinds' retries do not count against it."""
     assert retries.left(kind, {kind.name: limit - 1, "connection_lost": 99})
     assert not retries.left(kind, {kind.name: limit})
 
