@@ -33,6 +33,7 @@ _DUE_MUTATIONS: Final = text("""
 _POSTPONE_WAKE: Final = text(f"""
     UPDATE wakes SET last_error = :error, attempts = attempts + 1, next_attempt_at = office_now() + {_GAP}
     WHERE id = :id AND state = 'owed'""")
+_FAILED: Final = text("UPDATE wakes SET last_error = :error WHERE id = :id AND state = 'owed'")
 _POSTPONE_MUTATION: Final = text(f"""
     UPDATE mutations SET attempts = attempts + 1, next_attempt_at = office_now() + {_GAP}
     WHERE id = :id AND settled_at IS NULL""")
@@ -75,6 +76,11 @@ def due_mutations(connection: Connection, most: int) -> Sequence[str]:
 def postpone_wake(connection: Connection, wake_id: str, error: str) -> None:
     """Leave a wake owed after an attempt that failed; the gap to the next doubles, from 5 s to 10 min."""
     connection.execute(_POSTPONE_WAKE, {"id": wake_id, "error": error})
+
+
+def record_failure(connection: Connection, wake_id: str, error: str) -> None:
+    """Say why an attempt failed whose gap is set already."""
+    connection.execute(_FAILED, {"id": wake_id, "error": error})
 
 
 def postpone_mutation(connection: Connection, mutation_id: str) -> None:

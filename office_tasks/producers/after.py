@@ -88,14 +88,19 @@ def stored_wakes(engine: Engine, mutation_id: str) -> list[Wake]:
 
 def admit_owed(engine: Engine, wanted: Wake, instant: dt.datetime | None = None) -> Answer:
     """Try to admit one owed wake; a failure leaves it owed and stops no other (PRO-5.3, ADM-7.3)."""
-    try:
-        answer = admit(engine, wanted, instant=instant)
-    except DBAPIError as error:
-        answer = _undecided(wanted, brief(error))
+    answer = attempt(engine, wanted, instant)
     # A pause is waited out; anything else is tried again, later each time.
     if answer.state == "owed" and answer.refusal != WorkspacePaused.refusal:
         _postpone(engine, answer)
     return answer
+
+
+def attempt(engine: Engine, wanted: Wake, instant: dt.datetime | None = None) -> Answer:
+    """Try to admit one owed wake; what fails is an answer too, and when to try again is the caller's to say."""
+    try:
+        return admit(engine, wanted, instant=instant)
+    except DBAPIError as error:
+        return _undecided(wanted, brief(error))
 
 
 def _undecided(wanted: Wake, error: str) -> Answer:

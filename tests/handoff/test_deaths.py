@@ -112,19 +112,41 @@ def test_a_killed_workers_wakes_are_relayed_though_redis_was_lost(worker, beat, 
     assert board.rows("SELECT assignment_generation AS n FROM tasks WHERE id = 'before_commit'") == [{"n": 0}]
 
 
+@pytest.fixture
+def killed_relay(database_url, tmp_path):
+    """Return a function that runs one pass, an hour after T0, in a process that is killed at its first such point."""
+
+    def run(point):
+        kill = Fault("kill", tmp_path / "kill")
+        kill.once()
+        done = subprocess.run(
+            [sys.executable, "-c", RELAY, database_url],
+            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), ENVIRONMENT: kill.at(point)},
+            timeout=60, check=False, capture_output=True,
+        )  # fmt: skip
+        assert done.returncode == -signal.SIGKILL, done.stderr
+
+    return run
+
+
 @pytest.mark.parametrize("point", ["before_deciding", "after_deciding"])
-def test_a_relay_that_is_killed_is_taken_over(board, database_url, leave_owed, at, tmp_path, point):
-    """PRO-6.2, REC-3.4: kill -9 in the midst of its pass: the next one goes on, every wake once."""
+def test_a_relay_that_is_killed_is_taken_over(board, leave_owed, at, killed_relay, point):
+    """PRO-6.2, REC-3.4: kill -9 in the midst of its pass: the next ones go on, every wake once."""
     owed = {leave_owed(number) for number in range(1, 5)}
-    kill = Fault("kill", tmp_path / "kill")
-    kill.once()
-    done = subprocess.run(
-        [sys.executable, "-c", RELAY, database_url],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), ENVIRONMENT: kill.at(point)},
-        timeout=60, check=False, capture_output=True,
-    )  # fmt: skip
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    killed_relay(point)
     assert board.count("runs") == (point == "after_deciding")
-    assert relay_once(at(hours=1), None)["settled"] == 4
-    assert {row["id"] for row in board.wakes() if row["outcome"] == "queued" and row["attempts"] == 1} == owed
+    assert [relay_once(at(hours=1, seconds=s), None)["settled"] for s in (1, 5)] == [3, 1]
+    assert {row["id"] for row in board.wakes() if row["outcome"] == "queued"} == owed
     assert board.count("runs") == 4
+
+
+@pytest.mark.parametrize("settled", [False, True])
+def test_a_wake_that_takes_the_relay_with_it_holds_up_nobody(board, leave_owed, at, killed_relay, settled):
+    """REC-3.1: the oldest kills whoever tries it: the next pass begins behind it."""
+    leave_owed(1)
+    healthy = leave_owed(2)
+    if settled:
+        board.execute("UPDATE mutations SET settled_at = committed_at, result = '{}'")
+    killed_relay("before_deciding")
+    relay_once(at(hours=1, seconds=1), None, batch=1)
+    assert healthy in {row["id"] for row in board.wakes() if row["outcome"] == "queued"}

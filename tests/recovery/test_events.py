@@ -102,7 +102,7 @@ def test_an_event_stands_and_falls_with_its_mutation(board, cut_off):
 def test_they_go_out_by_id_in_bounded_passes_and_once(board, redis, out):
     """PRO-7.1: in the order of their ids, so in order per task; the next pass goes on where this one ended."""
     make(board, 7)
-    assert [relay_once(board.engine, out, batch=3)["published"] for _ in range(4)] == [3, 3, 1, 0]
+    assert [relay_once(board.engine, out, events=3)["published"] for _ in range(4)] == [3, 3, 1, 0]
     ids = [int(each["id"]) for each in entries(redis)]
     assert ids == [row["id"] for row in board.rows("SELECT id FROM events ORDER BY id")]
     assert all(sent(board))
@@ -140,7 +140,7 @@ def test_two_relays_at_once_say_each_event_once(board, make_test_engine, redis, 
     def publish(engine):
         start.wait(10)
         while not all(sent(board)):
-            relay_once(engine, out, batch=20)
+            relay_once(engine, out, events=20)
 
     with in_background() as submit:
         for call in [submit(publish, make_test_engine()) for _ in range(2)]:
@@ -171,7 +171,7 @@ def test_the_stream_is_bounded(board, redis, out, monkeypatch):
         "INSERT INTO events (mutation_id, task_id, type, changed, created_at) "
         "SELECT 'm', 'T' || n, 'task_created', '{}', now() FROM generate_series(1, 1000) n"
     )
-    assert relay_once(board.engine, out, batch=1_000)["published"] == 1_000
+    assert relay_once(board.engine, out, events=1_000)["published"] == 1_000
     left = [int(each["id"]) for each in entries(redis)]
     assert 100 <= len(left) < 300
     assert left[-1] == board.rows("SELECT max(id) AS last FROM events")[0]["last"]
