@@ -6,11 +6,12 @@ import datetime as dt
 import uuid
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from db.board import Standing
 from db.clock import AT
 from db.errors import DbError
+from db.statement import Statement
 
 _REASON: Final = "task_reassigned"
 
@@ -36,8 +37,8 @@ _WITH_SEAT: Final = f"""
         WHERE id = :task_id RETURNING assignment_generation)
     SELECT assignment_generation, ARRAY(SELECT CAST(id AS text) FROM cancelled ORDER BY id) FROM bumped"""
 
-_ASSIGN: Final = text(_WITH_SEAT.format(seat=_TAKE_SEAT))
-_UNASSIGN: Final = text(_WITH_SEAT.format(seat=_LEAVE_SEATS))
+_ASSIGN: Final = Statement(_WITH_SEAT.format(seat=_TAKE_SEAT))
+_UNASSIGN: Final = Statement(_WITH_SEAT.format(seat=_LEAVE_SEATS))
 
 
 class Assigned(NamedTuple):
@@ -68,7 +69,7 @@ def assign(
         "previous": standing.runner_id,
         "instant": instant,
     }
-    row = connection.execute(_ASSIGN if agent_profile_id else _UNASSIGN, params).one_or_none()
+    row = (_ASSIGN if agent_profile_id else _UNASSIGN).run(connection, params).one_or_none()
     if row is None:
         raise DbError("the assignment's generation could not be read back")
     return Assigned(*row)

@@ -6,10 +6,11 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from db.clock import AT
 from db.runner import IS_OFFICE_TASK, RUNNER_OF_TASK
+from db.statement import Statement
 
 
 class Standing(NamedTuple):
@@ -36,18 +37,18 @@ class Person(NamedTuple):
 
 
 # One row at least, whoever is found: what is locked and who is known, in one round trip.
-_LOCK: Final = text("""
+_LOCK: Final = Statement("""
     WITH locked AS (SELECT id FROM tasks WHERE id = :task_id FOR UPDATE)
     SELECT locked.id IS NOT NULL, agents.id, agents.workspace_id, agents.role, agents.permissions
     FROM (SELECT) one LEFT JOIN locked ON true LEFT JOIN agents ON agents.id = ANY(:ids)""")
 
-_STANDING: Final = text(f"""
+_STANDING: Final = Statement(f"""
     SELECT tasks.id, tasks.workspace_id, tasks.step_id, tasks.status, tasks.assignment_generation,
            {RUNNER_OF_TASK}, {IS_OFFICE_TASK}, here.id IS NOT NULL, here.auto_start
     FROM tasks LEFT JOIN steps here ON here.id = tasks.step_id
     WHERE tasks.id = :task_id""")
 
-_PEOPLE: Final = text("SELECT id, workspace_id, role, permissions FROM agents WHERE id = ANY(:ids)")
+_PEOPLE: Final = Statement("SELECT id, workspace_id, role, permissions FROM agents WHERE id = ANY(:ids)")
 
 
 def lock_task(connection: Connection, task_id: str, *ids: str | None) -> tuple[bool, Mapping[str, Person]]:
@@ -55,13 +56,13 @@ def lock_task(connection: Connection, task_id: str, *ids: str | None) -> tuple[b
 
     A statement of its own: what is read about the task after it sees everything that the lock waited for.
     """
-    rows = connection.execute(_LOCK, {"task_id": task_id, "ids": [agent_id for agent_id in ids if agent_id]}).all()
+    rows = _LOCK.run(connection, {"task_id": task_id, "ids": [agent_id for agent_id in ids if agent_id]}).all()
     return rows[0][0], {person[1]: Person(*person[1:]) for person in rows if person[1]}
 
 
 def standing(connection: Connection, task_id: str) -> Standing | None:
     """Return where the task stands, or None when there is no such task."""
-    row = connection.execute(_STANDING, {"task_id": task_id}).one_or_none()
+    row = _STANDING.run(connection, {"task_id": task_id}).one_or_none()
     return None if row is None else Standing(*row)
 
 
@@ -70,10 +71,10 @@ def people(connection: Connection, *ids: str | None) -> Mapping[str, Person]:
     wanted = [agent_id for agent_id in ids if agent_id]
     if not wanted:
         return {}
-    return {row.id: Person(*row) for row in connection.execute(_PEOPLE, {"ids": wanted})}
+    return {row.id: Person(*row) for row in _PEOPLE.run(connection, {"ids": wanted})}
 
 
-_CREATE: Final = text(f"""
+_CREATE: Final = Statement(f"""
     WITH task AS (
         INSERT INTO tasks (id, workspace_id, project_id, workflow_id, step_id, parent_id, title, priority,
                            assignment_generation, created_at, updated_at)
@@ -93,7 +94,7 @@ def create_task(connection: Connection, columns: Mapping[str, Any]) -> None:
     Raises:
         IntegrityError: on `pk_tasks`: the id is taken.
     """
-    connection.execute(_CREATE, columns)
+    _CREATE.run(connection, columns)
 
 
 class Surroundings(NamedTuple):
@@ -108,7 +109,7 @@ class Surroundings(NamedTuple):
     office_workflow_id: str | None
 
 
-_SURROUNDINGS: Final = text("""
+_SURROUNDINGS: Final = Statement("""
     SELECT workspaces.id IS NOT NULL, projects.id IS NOT NULL, steps.id IS NOT NULL, tasks.id IS NOT NULL,
            steps.auto_start, steps.workflow_id, workspaces.office_workflow_id
     FROM (SELECT CAST(:workspace_id AS text) AS id) asked
@@ -123,21 +124,21 @@ def surroundings(
 ) -> Surroundings:
     """Return which of the named workspace, project, step and parent exist together."""
     params = {"workspace_id": workspace_id, "project_id": project_id, "step_id": step_id, "parent_id": parent_id}
-    return Surroundings(*connection.execute(_SURROUNDINGS, params).one())
+    return Surroundings(*_SURROUNDINGS.run(connection, params).one())
 
 
-_SET_STATUS: Final = text(f"UPDATE tasks SET status = :status, updated_at = {AT} WHERE id = :task_id")
+_SET_STATUS: Final = Statement(f"UPDATE tasks SET status = :status, updated_at = {AT} WHERE id = :task_id")
 
 
 def set_status(connection: Connection, task_id: str, status: str, instant: dt.datetime | None) -> None:
     """Set the status of a task that is locked."""
-    connection.execute(_SET_STATUS, {"task_id": task_id, "status": status, "instant": instant})
+    _SET_STATUS.run(connection, {"task_id": task_id, "status": status, "instant": instant})
 
 
-_STEP: Final = text("""
+_STEP: Final = Statement("""
     SELECT EXISTS (SELECT FROM steps JOIN tasks ON tasks.workspace_id = steps.workspace_id
                    WHERE steps.id = :step_id AND tasks.id = :task_id)""")
-_ENTER: Final = text(f"""
+_ENTER: Final = Statement(f"""
     WITH moved AS (
         INSERT INTO step_transitions (id, task_id, from_step_id, to_step_id, created_at)
         SELECT :transition_id, id, step_id, :step_id, {AT} FROM tasks WHERE id = :task_id
@@ -146,14 +147,14 @@ _ENTER: Final = text(f"""
            workflow_id = (SELECT workflow_id FROM steps WHERE id = :step_id)
     FROM moved WHERE tasks.id = :task_id""")
 
-_MOVE: Final = text("""
+_MOVE: Final = Statement("""
     SELECT EXISTS (SELECT FROM step_transitions
                    WHERE id = :transition_id AND task_id = :task_id AND to_step_id = :step_id)""")
 
 
 def has_step(connection: Connection, task_id: str, step_id: str) -> bool:
     """Tell whether there is such a step in the task's workspace."""
-    return bool(connection.execute(_STEP, {"task_id": task_id, "step_id": step_id}).scalar_one())
+    return bool(_STEP.run(connection, {"task_id": task_id, "step_id": step_id}).scalar_one())
 
 
 def enter_step(
@@ -161,10 +162,10 @@ def enter_step(
 ) -> bool:
     """Move a task that is locked, and record the transition; False when that transition was recorded before."""
     params = {"task_id": task_id, "step_id": step_id, "transition_id": transition_id, "instant": instant}
-    return connection.execute(_ENTER, params).rowcount == 1
+    return _ENTER.run(connection, params).rowcount == 1
 
 
 def is_recorded(connection: Connection, task_id: str, step_id: str, transition_id: str) -> bool:
     """Tell whether the transition that was recorded is this very move."""
     params = {"task_id": task_id, "step_id": step_id, "transition_id": transition_id}
-    return bool(connection.execute(_MOVE, params).scalar_one())
+    return bool(_MOVE.run(connection, params).scalar_one())

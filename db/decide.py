@@ -17,11 +17,11 @@ from functools import cache
 from typing import Any, Final, Literal, NamedTuple
 
 from sqlalchemy import Connection, TextClause, text
-from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from db.clock import INSTANT
 from db.facts import Facts, facts_of, nothing_stands_in_the_way, select_facts
 from db.models.runs import MERGEABLE
+from db.statement import Statement
 
 Effect = Literal["insert", "merge", "name", "find"]
 Kind = Literal["bare", "owed"]
@@ -98,13 +98,11 @@ _ANSWER: Final = """
 
 
 @cache
-def _admit_if_clear(kind: Kind, questions: tuple[str, ...]) -> str:
+def _admit_if_clear(kind: Kind, questions: tuple[str, ...]) -> Statement:
     clear = nothing_stands_in_the_way(questions) + (" AND wake_state IS NULL" if kind == "bare" else "")
     uncounted = "" if "assignments" in questions else ", CAST(NULL AS integer) AS assignments"
     facts = f"facts AS MATERIALIZED (SELECT read.*{uncounted} FROM ({select_facts(questions)}) read)"
-    statement = text(f"WITH {INSTANT}, {facts}, {_writing(kind, 'insert', clear)} {_ANSWER}")
-    # Rendered once, for the driver: compiling from the cache costs every admission a walk over thirty parameters.
-    return str(statement.compile(dialect=PGDialect_psycopg()))  # type: ignore[no-untyped-call]  # SQLAlchemy's own
+    return Statement(f"WITH {INSTANT}, {facts}, {_writing(kind, 'insert', clear)} {_ANSWER}")
 
 
 def admit_if_clear(
@@ -125,7 +123,7 @@ def admit_if_clear(
     Raises:
         IntegrityError: on `pk_wakes`: this bare wake was decided by another delivery of its message.
     """
-    row = connection.exec_driver_sql(_admit_if_clear(kind, questions), dict(params)).one()
+    row = _admit_if_clear(kind, questions).run(connection, params).one()
     run_id, instant, assignments, seen = row
     facts = Facts(instant, assignments=assignments) if seen is None else facts_of(seen, instant)
     return facts, run_id

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import weakref
@@ -14,6 +13,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DisconnectionError
 
 from db.errors import DbError
+from db.statement import as_json
 
 # Postgres measures these in milliseconds.
 SESSION_OPTIONS = {
@@ -54,7 +54,7 @@ def make_engine(
         pool_timeout=5,
         pool_recycle=1800,
         hide_parameters=True,
-        json_serializer=_compact,
+        json_serializer=as_json,
         connect_args={"connect_timeout": 3, "application_name": application_name, "options": options},
     )
     event.listen(engine, "connect", _refuse_a_session_without_settings)
@@ -68,10 +68,6 @@ def autocommit(engine: Engine) -> Iterator[Connection]:
     """Yield a READ COMMITTED connection on which every statement commits by itself (ADM-2.5)."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         yield connection
-
-
-def _compact(value: Any) -> str:  # noqa: ANN401 - any JSON value
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _refuse_a_session_without_settings(dbapi_connection: Any, _record: Any) -> None:  # noqa: ANN401

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import datetime as dt
-import uuid
-from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
+
+from db.statement import Statement
+
+
+class Interrupt(NamedTuple):
+    """Whose executions on a task are to stop (nobody named: everybody's), if they were claimed by then."""
+
+    task_id: str
+    agent_profile_id: str | None
+    committed_at: dt.datetime
+
 
 # Only what was claimed before the change was committed: the run that the change itself caused goes on.
-_INTERRUPT: Final = text("""
+INTERRUPT: Final = """
     UPDATE runs SET cancel_requested_at = office_now()
     WHERE task_id = :task_id AND (CAST(:agent_profile_id AS text) IS NULL OR agent_profile_id = :agent_profile_id)
-      AND status = 'claimed' AND claimed_at <= :committed_at AND cancel_requested_at IS NULL
-    RETURNING id""")
+      AND status = 'claimed' AND claimed_at <= CAST(:committed_at AS timestamptz) AND cancel_requested_at IS NULL
+    RETURNING id"""
+
+_INTERRUPT: Final = Statement(f"WITH interrupted AS ({INTERRUPT}) SELECT CAST(id AS text) FROM interrupted ORDER BY id")
 
 
-def interrupt(
-    connection: Connection, task_id: str, agent_profile_id: str | None, committed_at: dt.datetime
-) -> Sequence[uuid.UUID]:
-    """Ask the running executions on the task to stop: the agent's, or everybody's; return the runs. Repeatable."""
-    params = {"task_id": task_id, "agent_profile_id": agent_profile_id, "committed_at": committed_at}
-    return connection.execute(_INTERRUPT, params).scalars().all()
+def whom(interrupt: Interrupt | None) -> dict[str, Any]:
+    """Return the parameters of `INTERRUPT`; None interrupts nobody."""
+    return interrupt._asdict() if interrupt else dict.fromkeys(Interrupt._fields)
+
+
+def interrupt(connection: Connection, wanted: Interrupt) -> list[str]:
+    """Ask the executions to stop; return the runs. Repeatable."""
+    return list(_INTERRUPT.run(connection, whom(wanted)).scalars())

@@ -6,38 +6,43 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, RowMapping, bindparam, text
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy import Connection, RowMapping
 
 from db.clock import AT
+from db.executions import INTERRUPT, Interrupt, whom
+from db.statement import Statement, as_json
 
 # One statement: the mutation, the wakes it owes and the events it causes stand or fall together. The wakes and events
 # arrive as JSON arrays, so that their number changes no statement.
-_RECORD: Final = text(f"""
+_RECORD: Final = Statement(f"""
     WITH mutation AS (
         INSERT INTO mutations (id, kind, task_id, previous_runner_id, generation, actor_type, actor_id, facts,
                                committed_at)
-        VALUES (:id, :kind, :task_id, :previous_runner_id, :generation, :actor_type, :actor_id, :facts, {AT})
+        VALUES (:id, :kind, :task_id, :previous_runner_id, :generation, :actor_type, :actor_id,
+                CAST(:facts AS jsonb), {AT})
         RETURNING id, committed_at),
     owed AS (
         INSERT INTO wakes (id, mutation_id, reason, agent_profile_id, payload, key, generation, keyless_cause,
                            keyless_detail, actor_type, actor_id, producer, requested_at, state)
         SELECT w.id, mutation.id, w.reason, w.agent_profile_id, w.payload, w.key, w.generation, w.keyless_cause,
                w.keyless_detail, w.actor_type, w.actor_id, w.producer, mutation.committed_at, 'owed'
-        FROM mutation, jsonb_populate_recordset(CAST(NULL AS wakes), :wakes) w),
+        FROM mutation, jsonb_populate_recordset(CAST(NULL AS wakes), CAST(:wakes AS jsonb)) w),
     said AS (
         INSERT INTO events (mutation_id, task_id, type, changed, created_at)
         SELECT mutation.id, e.task_id, e.type, e.changed, mutation.committed_at
-        FROM mutation, jsonb_populate_recordset(CAST(NULL AS events), :events) e)
-    SELECT committed_at FROM mutation""").bindparams(
-    bindparam("facts", type_=JSONB), bindparam("wakes", type_=JSONB), bindparam("events", type_=JSONB)
-)
+        FROM mutation, jsonb_populate_recordset(CAST(NULL AS events), CAST(:events AS jsonb)) e)
+    SELECT committed_at FROM mutation""")
 
-_FIND: Final = text("SELECT facts, committed_at, result FROM mutations WHERE id = :id")
-_SETTLE: Final = text(f"""
-    UPDATE mutations SET settled_at = {AT}, result = :result
-    WHERE id = :id AND settled_at IS NULL""").bindparams(bindparam("result", type_=JSONB))
-_WAKES: Final = text("SELECT * FROM wakes WHERE mutation_id = :id ORDER BY length(id), id")
+_FIND: Final = Statement("SELECT facts, committed_at, result FROM mutations WHERE id = :id")
+# The interrupt goes along, to spare a round trip: it is the one other thing that a settling writes.
+_SETTLE: Final = Statement(f"""
+    WITH interrupted AS ({INTERRUPT}),
+    said AS (SELECT CASE WHEN CAST(:task_id AS text) IS NOT NULL THEN
+        jsonb_build_object('interrupted', ARRAY(SELECT CAST(id AS text) FROM interrupted ORDER BY id)) END AS more)
+    UPDATE mutations SET settled_at = {AT}, result = CAST(:result AS jsonb) || coalesce(said.more, '{{}}')
+    FROM said WHERE id = :id AND settled_at IS NULL
+    RETURNING ARRAY(SELECT CAST(id AS text) FROM interrupted ORDER BY id)""")
+_WAKES: Final = Statement("SELECT * FROM wakes WHERE mutation_id = :id ORDER BY length(id), id")
 
 
 class Recorded(NamedTuple):
@@ -59,22 +64,39 @@ def record(
     Raises:
         IntegrityError: on `pk_mutations`: this message has committed its mutation before.
     """
-    params = {**columns, "wakes": list(wakes), "events": list(events)}
-    committed_at: dt.datetime = connection.execute(_RECORD, params).scalar_one()
+    params = {
+        **columns,
+        "facts": as_json(columns["facts"]),
+        "wakes": as_json(list(wakes)),
+        "events": as_json(list(events)),
+    }
+    committed_at: dt.datetime = _RECORD.run(connection, params).scalar_one()
     return committed_at
 
 
 def find(connection: Connection, mutation_id: str) -> Recorded | None:
     """Return the mutation that this message committed, or None when it committed none."""
-    row = connection.execute(_FIND, {"id": mutation_id}).one_or_none()
+    row = _FIND.run(connection, {"id": mutation_id}).one_or_none()
     return None if row is None else Recorded(*row)
 
 
-def settle(connection: Connection, mutation_id: str, result: Any, instant: dt.datetime | None) -> None:  # noqa: ANN401
-    """Store the result, once: the first to settle wins."""
-    connection.execute(_SETTLE, {"id": mutation_id, "result": result, "instant": instant})
+def settle(
+    connection: Connection,
+    mutation_id: str,
+    result: Any,  # noqa: ANN401 - any JSON object
+    interrupt: Interrupt | None,
+    instant: dt.datetime | None,
+) -> list[str]:
+    """Store the result, once: the first to settle wins. Ask the executions that the change displaced to stop.
+
+    Returns:
+        The runs that were asked to stop, which the stored result names as well.
+    """
+    params = {"id": mutation_id, "result": as_json(result), "instant": instant, **whom(interrupt)}
+    found: list[str] | None = _SETTLE.run(connection, params).scalar_one_or_none()
+    return found or []
 
 
 def wakes_of(connection: Connection, mutation_id: str) -> Sequence[RowMapping]:
     """Return the wakes that the mutation owes or owed, in their fixed order."""
-    return connection.execute(_WAKES, {"id": mutation_id}).mappings().all()
+    return _WAKES.run(connection, {"id": mutation_id}).mappings().all()

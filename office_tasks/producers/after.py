@@ -65,10 +65,10 @@ def settle_now(
 ) -> Result:
     """Run the after-commit part of a mutation whose facts are at hand."""
     answers = [admit_owed(engine, one, instant) for one in wakes]
-    interrupted = _interrupt(engine, facts["interrupt"], committed_at)
-    result = {**facts["result"], **interrupted, **_woken(answers)}
-    _store(engine, mutation_id, result, instant)
-    return result
+    result = {**facts["result"], **_woken(answers)}
+    whom = facts["interrupt"]
+    interrupt = executions.Interrupt(**whom, committed_at=committed_at) if whom else None
+    return {**result, **_finish(engine, mutation_id, result, interrupt, instant)}
 
 
 def give_up(engine: Engine, mutation_id: str) -> None:
@@ -77,7 +77,7 @@ def give_up(engine: Engine, mutation_id: str) -> None:
     if known is None or known.result is not None:
         return
     answers = [poison(engine, one) for one in stored_wakes(engine, mutation_id)]
-    _store(engine, mutation_id, {**known.facts["result"], **_woken(answers)}, None)
+    _finish(engine, mutation_id, {**known.facts["result"], **_woken(answers)}, None, None)
 
 
 def stored_wakes(engine: Engine, mutation_id: str) -> list[Wake]:
@@ -128,27 +128,37 @@ def _postpone(engine: Engine, answer: Answer) -> None:
         log.warning("wake_not_postponed", wake_id=answer.wake_id, error=brief(error))
 
 
-def _interrupt(engine: Engine, wanted: Mapping[str, Any] | None, committed_at: dt.datetime) -> Result:
-    if wanted is None:
-        return {}
+def _finish(
+    engine: Engine,
+    mutation_id: str,
+    result: Result,
+    interrupt: executions.Interrupt | None,
+    instant: dt.datetime | None,
+) -> Result:
+    """Store the result and interrupt whom the change displaced; return what the interrupt adds to the result."""
     try:
         with autocommit(engine) as connection:
-            runs = executions.interrupt(connection, wanted["task_id"], wanted["agent_profile_id"], committed_at)
+            runs = mutations.settle(connection, mutation_id, result, interrupt, instant)
     except DBAPIError as error:
-        log.warning("interrupt_failed", **wanted, error=brief(error))
-        return {"interrupted": None}
-    for run_id in runs:
-        log.info("run_interrupted", run_id=str(run_id), **wanted)
-    return {"interrupted": [str(run_id) for run_id in runs]}
-
-
-def _store(engine: Engine, mutation_id: str, result: Result, instant: dt.datetime | None) -> None:
-    # Not settling is no loss: a redelivery or the relay does it again, and every part of it is repeatable.
-    try:
-        with autocommit(engine) as connection:
-            mutations.settle(connection, mutation_id, result, instant)
-    except DBAPIError as error:
+        # Not settling is no loss: a redelivery or the relay does it again. The interrupt should not have to wait.
         log.warning("mutation_not_settled", mutation_id=mutation_id, error=brief(error))
+        return _interrupt(engine, interrupt) if interrupt else {}
+    return _interrupted(runs, interrupt) if interrupt else {}
+
+
+def _interrupt(engine: Engine, interrupt: executions.Interrupt) -> Result:
+    try:
+        with autocommit(engine) as connection:
+            return _interrupted(executions.interrupt(connection, interrupt), interrupt)
+    except DBAPIError as error:
+        log.warning("interrupt_failed", task_id=interrupt.task_id, error=brief(error))
+        return {"interrupted": None}
+
+
+def _interrupted(runs: Sequence[str], interrupt: executions.Interrupt) -> Result:
+    for run_id in runs:
+        log.info("run_interrupted", run_id=run_id, task_id=interrupt.task_id)
+    return {"interrupted": list(runs)}
 
 
 def _woken(answers: Sequence[Answer]) -> Result:
