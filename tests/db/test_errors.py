@@ -18,7 +18,8 @@ from tests.nodes.waiting import until
 
 LOST = ["08000", "08001", "08003", "08004", "08006", "08007", "08P01", "57P01", "57P02", "57P03", "53300"]
 CONFLICTS = ["40001", "40P01"]
-OTHERS = ["55P03", "57014", "57P04", "42501", "23505", "23514", "22P02", "40002", "53100", "53200", "25P02", "XX000"]
+STALLS = ["55P03"]
+OTHERS = ["57014", "57P04", "42501", "23505", "23514", "22P02", "40002", "53100", "53200", "25P02", "XX000"]
 
 
 def raised(engine, statement: str) -> DBAPIError:
@@ -27,16 +28,16 @@ def raised(engine, statement: str) -> DBAPIError:
     return caught.value
 
 
-@pytest.mark.parametrize("state", LOST + CONFLICTS + OTHERS)
+@pytest.mark.parametrize("state", LOST + CONFLICTS + STALLS + OTHERS)
 def test_each_state_the_server_raises_is_told_apart(worker_engine, state):
-    """ADM-7.4: class 08, 57P01 to 57P03 and 53300 without limit; 40001 and 40P01 ten times; nothing else is retried."""
+    """ADM-7.4: class 08, 57P01 to 57P03 and 53300 without limit; 40001, 40P01 and 55P03 ten times; nothing else."""
     error = raised(worker_engine, f"DO $$ BEGIN RAISE EXCEPTION 'said' USING ERRCODE = '{state}'; END $$")
 
     assert sqlstate(error) == state
     assert is_connection_lost(error) == (state in LOST)
     assert is_conflict(error) == (state in CONFLICTS)
-    expected = {True: retries.CONNECTION_LOST, False: retries.CONFLICT if state in CONFLICTS else None}
-    assert retries.kind_of(error) is expected[state in LOST]
+    kinds = {retries.CONNECTION_LOST: LOST, retries.CONFLICT: CONFLICTS, retries.STALLED: STALLS, None: OTHERS}
+    assert [kind for kind, states in kinds.items() if state in states] == [retries.kind_of(error)]
     assert brief(error) == f"{state}: said", "no statement, no parameter"
 
 
