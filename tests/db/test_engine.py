@@ -11,7 +11,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from db.engine import SESSION_OPTIONS, autocommit
 from db.errors import is_connection_lost, sqlstate
 from office_tasks import retries
-from office_tasks.producers import assignments
+from office_tasks.producers import assignments, creation
 from tests.faults.waits import in_background, terminate
 from tests.nodes.waiting import until
 from tests.support import T0, Board, after
@@ -130,6 +130,6 @@ def test_admission_takes_no_part_in_its_callers_transaction(board, make_test_eng
 def test_a_mutations_transaction_is_over_before_its_wakes_are_asked(board, make_test_engine):
     """PRO-6.1, ADM-2.5: a pool of one connection is enough: admission never waits for its own caller's."""
     engine = make_test_engine(pool_size=1)
-    assignments.create_task(engine, "m1", "acme", "a task", task_id="T1", step_id="start", instant=T0)
+    creation.create_task(engine, "m1", "acme", "a task", task_id="T1", step_id="start", instant=T0)
 
     assert assignments.assign_task(engine, "m2", "T1", "ana", instant=T0)["wakes"][0]["outcome"] == "queued"

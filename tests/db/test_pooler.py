@@ -10,7 +10,7 @@ from db import migrate
 from db.engine import autocommit
 from db.errors import DbError, sqlstate
 from office_tasks import retries
-from office_tasks.producers import assignments
+from office_tasks.producers import assignments, creation
 from tests.databases import plain
 from tests.db.pooler import Pooler
 from tests.support import Board, after
@@ -59,7 +59,7 @@ def test_admission_needs_no_session(board, behind):
 def test_mutations_and_their_locks_need_no_session(board, behind):
     """R11, PRO-2.1: row locks are held by the transaction, to its commit."""
     engine = behind(prepares=False, pool_size=1)
-    assignments.create_task(engine, "m0", "acme", "a task", task_id="T1", step_id="start")
+    creation.create_task(engine, "m0", "acme", "a task", task_id="T1", step_id="start")
 
     generations = [assignments.assign_task(engine, f"m{n}", "T1", "ana")["generation"] for n in range(1, 11)]
 

@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 from db.engine import autocommit, make_engine
 from db.errors import is_connection_lost
 from office_tasks import retries
-from office_tasks.producers import assignments
+from office_tasks.producers import assignments, creation
 from tests.faults.waits import holding, in_background, terminate, until_blocked
 from tests.nodes.waiting import until
 from tests.support import T0, after
@@ -103,7 +103,7 @@ def test_a_restart_under_load_loses_nothing(own_server, own_board):
 def test_a_backend_that_dies_in_a_mutation_is_retried_to_one_row(own_board):
     """C33: ended in the middle of its transaction, the call leaves nothing, its retry one row; the next 5 work."""
     engine = make_engine(own_board.engine.url.render_as_string(hide_password=False))
-    assignments.create_task(engine, "m0", "acme", "a task", task_id="T1", step_id="start", instant=T0)
+    creation.create_task(engine, "m0", "acme", "a task", task_id="T1", step_id="start", instant=T0)
 
     with holding(own_board.engine, "SELECT 1 FROM tasks FOR UPDATE") as held, in_background() as start:
         call = start(assignments.assign_task, engine, "m1", "T1", "ana", "bob", T0)
