@@ -11,8 +11,7 @@ import sys
 from sqlalchemy import String, create_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
-from office_tasks import app
-from office_tasks.in_session import assign
+from office_tasks import app, assign
 
 
 class Base(DeclarativeBase):

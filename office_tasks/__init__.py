@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Refused,
         WorkspacePaused,
     )
+    from office_tasks.in_session import assign, enqueue
     from office_tasks.tasks import (
         add_comment,
         assign_task,
@@ -54,8 +55,10 @@ __all__ = [
     "WorkspacePaused",
     "add_comment",
     "app",
+    "assign",
     "assign_task",
     "create_task",
+    "enqueue",
     "enter_step",
     "onboard_task",
     "pause_workspace",
@@ -71,7 +74,7 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     if name in __all__:
-        for home in ("errors", "celery_app", "tasks"):
+        for home in ("errors", "celery_app", "tasks", "in_session"):
             module = import_module(f"{__name__}.{home}")
             if hasattr(module, name):
                 return getattr(module, name)
