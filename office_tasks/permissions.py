@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from db.board import Person
-from office_tasks.errors import Forbidden
+from office_tasks.errors import Forbidden, NotFound
 
 ASSIGN: Final = "assign"
 APPROVE: Final = "approve"
@@ -27,3 +27,18 @@ def require(permission: str, caller_id: str | None, caller: Person | None) -> No
     held = frozenset(own) if own is not None else _BY_ROLE.get(caller.role, frozenset())
     if permission not in held:
         raise Forbidden(f"agent {caller_id!r} (role {caller.role!r}) may not {permission}")
+
+
+def belongs(caller_id: str | None, caller: Person | None, workspace_id: str) -> None:
+    """Let the caller pass when it is an agent of the workspace; no caller is the user, who is of every one.
+
+    Raises:
+        NotFound: there is no such agent.
+        Forbidden: it is of another workspace.
+    """
+    if caller_id is None:
+        return
+    if caller is None:
+        raise NotFound(f"there is no agent {caller_id!r}")
+    if caller.workspace_id != workspace_id:
+        raise Forbidden(f"agent {caller_id!r} is not of workspace {workspace_id!r}")

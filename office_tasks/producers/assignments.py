@@ -12,7 +12,7 @@ from db import assigning, board
 from office_tasks import validation
 from office_tasks.errors import InvalidInput, NotFound
 from office_tasks.ids import new_id
-from office_tasks.permissions import ASSIGN, require
+from office_tasks.permissions import ASSIGN, belongs, require
 from office_tasks.producers.after import Interrupt, Result
 from office_tasks.producers.mutation import Actor, Change, Event, Transaction, Work, commit
 from office_tasks.producers.producer import Producer
@@ -94,9 +94,11 @@ def _assign(tx: Transaction, *, task_id: str, assignee_id: str | None, actor: Ac
 
 def _lock(tx: Transaction, task_id: str, assignee_id: str | None, actor: Actor) -> board.Standing:
     locked, people = board.lock_task(tx.connection, task_id, actor.agent_id, assignee_id)
-    require(ASSIGN, actor.agent_id, people.get(actor.agent_id or ""))
+    caller = people.get(actor.agent_id or "")
+    require(ASSIGN, actor.agent_id, caller)
     found = board.standing(tx.connection, task_id) if locked else None
     if found is None:
         raise NotFound(f"there is no task {task_id!r}")
+    belongs(actor.agent_id, caller, found.workspace_id)
     check_assignee(assignee_id, people, found.workspace_id)
     return found

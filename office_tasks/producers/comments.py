@@ -34,7 +34,8 @@ def add_comment(
 
     Raises:
         InvalidInput: an identifier that is none, an unknown kind of author, or the id of another comment.
-        NotFound: no such task.
+        NotFound: no such task, or no such author agent.
+        Forbidden: the author agent is of another workspace.
     """
     written = CommentAdded(
         id=validation.identifier("comment_id", comment_id),
@@ -76,7 +77,7 @@ def write(tx: Transaction, task_id: str, comment: CommentAdded) -> None:
 
 
 def _add(tx: Transaction, *, task_id: str, comment: CommentAdded, actor: Actor) -> Change:
-    found = locked(tx, task_id)
+    found = locked(tx, task_id, actor)
     write(tx, task_id, comment)
     return Change(
         kind="add_comment",

@@ -17,7 +17,7 @@ from office_tasks import keys, reasons, validation
 from office_tasks.admission import Keyless
 from office_tasks.errors import InvalidInput, NotFound
 from office_tasks.ids import new_id
-from office_tasks.permissions import ASSIGN, require
+from office_tasks.permissions import ASSIGN, belongs, require
 from office_tasks.producers.after import Result
 from office_tasks.producers.assignments import check_assignee
 from office_tasks.producers.eligibility import withheld
@@ -107,9 +107,11 @@ def _columns(
 
 def _create(tx: Transaction, *, columns: Mapping[str, Any], assignee_id: str | None, actor: Actor) -> Change:
     people = board.people(tx.connection, actor.agent_id, assignee_id)
+    caller = people.get(actor.agent_id or "")
     if assignee_id:
-        require(ASSIGN, actor.agent_id, people.get(actor.agent_id or ""))
+        require(ASSIGN, actor.agent_id, caller)
     around = _surroundings(tx, columns)
+    belongs(actor.agent_id, caller, columns["workspace_id"])
     check_assignee(assignee_id, people, columns["workspace_id"])
     return _insert(tx, Producer.CREATE_TASK, columns, around, assignee_id, actor)
 

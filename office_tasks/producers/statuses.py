@@ -36,7 +36,8 @@ def set_task_status(
 
     Raises:
         InvalidInput: no such status, an identifier that is none, or a comment id that is taken by another task.
-        NotFound: no such task.
+        NotFound: no such task, or no such calling agent.
+        Forbidden: the calling agent is of another workspace.
     """
     work = partial(
         _set,
@@ -56,7 +57,7 @@ def _status(value: object) -> str:
 
 
 def _set(tx: Transaction, *, task_id: str, status: str, actor: Actor, comment_id: str | None, body: str) -> Change:
-    found = locked(tx, task_id)
+    found = locked(tx, task_id, actor)
     step = StatusChange(found.status, status, reopens_with_comment=bool(comment_id or body))
     comment = _comment(tx, found, actor, comment_id, body)
     result: dict[str, Any] = {"mutation_id": tx.mutation_id, "task_id": task_id, "status": status, "was": found.status}
