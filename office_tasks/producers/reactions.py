@@ -6,7 +6,7 @@ function of one signature; which of them runs is decided by what changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -135,21 +135,15 @@ def _assigned(_connection: Connection, changed: Changed) -> Iterator[Ask]:
 
 
 def _blockers_resolved(connection: Connection, changed: Changed) -> Iterator[Ask]:
-    if not (changed.status and changed.status.after == "done"):
-        return
-    for ready in readiness.unblocked_by(connection, changed.task.task_id):
-        if ready.runner_id and ready.is_office:
-            key = keys.task_blockers_resolved(ready.task_id, ready.runner_id, ready.ids)
-            yield Ask(ready.runner_id, reasons.TASK_BLOCKERS_RESOLVED, {"task_id": ready.task_id}, key)
+    if _is_done(changed):
+        for ready in readiness.unblocked_by(connection, changed.task.task_id):
+            yield from _over(ready, reasons.TASK_BLOCKERS_RESOLVED, keys.task_blockers_resolved)
 
 
 def _children_completed(connection: Connection, changed: Changed) -> Iterator[Ask]:
-    if not (changed.status and changed.status.after == "done"):
-        return
-    for ready in readiness.completed_by(connection, changed.task.task_id):
-        if ready.runner_id and ready.is_office:
-            key = keys.task_children_completed(ready.task_id, ready.runner_id, ready.ids)
-            yield Ask(ready.runner_id, reasons.TASK_CHILDREN_COMPLETED, {"task_id": ready.task_id}, key)
+    if _is_done(changed):
+        for ready in readiness.completed_by(connection, changed.task.task_id):
+            yield from _over(ready, reasons.TASK_CHILDREN_COMPLETED, keys.task_children_completed)
 
 
 def _review_requested(connection: Connection, changed: Changed) -> Iterator[Ask]:
@@ -198,6 +192,16 @@ def _mentioned(connection: Connection, changed: Changed) -> Iterator[Ask]:
         if not comment.is_by(agent):
             key = keys.task_mentioned(comment.id, agent) if comment.id else None
             yield Ask(agent, reasons.TASK_MENTIONED, _of_comment(changed), key, NO_COMMENT)
+
+
+def _is_done(changed: Changed) -> bool:
+    return changed.status is not None and changed.status.after == "done"
+
+
+def _over(ready: readiness.Ready, reason: str, key: Callable[[str, str, Sequence[str]], str]) -> Iterator[Ask]:
+    """Ask for the runner of a task whose whole set is over; the key digests the very set that was read (PRO-1.5)."""
+    if ready.runner_id and ready.is_office:
+        yield Ask(ready.runner_id, reason, {"task_id": ready.task_id}, key(ready.task_id, ready.runner_id, ready.ids))
 
 
 def _is_closed(changed: Changed) -> bool:
