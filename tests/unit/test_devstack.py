@@ -20,25 +20,6 @@ from office_tasks.devstack.lock import DirectoryLock
 from office_tasks.errors import OfficeError
 
 AS_ROOT = os.geteuid() == 0
-SUPERVISOR = """
-import json, os, sys
-from pathlib import Path
-from office_tasks.devstack import DevStack, spawn
-if "outlived" in sys.argv:  # what a system without PR_SET_PDEATHSIG does
-    spawn.TETHER = Path(sys.argv[-1])
-try:
-    with DevStack(Path(sys.argv[1]), durable=False) as stack:
-        if "fork" in sys.argv:
-            child = os.fork()
-            if child == 0:
-                stack.stop()
-                os._exit(0)
-            os.waitpid(child, 0)
-        print(json.dumps([stack.postgres.pid, stack.redis.pid]), flush=True)
-        sys.stdin.read()
-except KeyboardInterrupt:
-    print("interrupted", flush=True)
-"""
 
 
 def wait_until(condition, seconds=20.0):
@@ -81,7 +62,7 @@ def supervisor(data_dir):
 
     def launch(*args):
         process = subprocess.Popen(
-            [sys.executable, "-c", SUPERVISOR, str(data_dir), *args],
+            [sys.executable, "-m", "tests.unit.supervisor", str(data_dir), *args],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
