@@ -14,8 +14,8 @@ from tests.admission.telling import KEYLESS, counted, listening
 from tests.producers.table import TABLE
 
 # What hands wakes on: the pipeline and its numbering, and the way back from a row that was written before.
-PLUMBING = {"reactions.owe", "reactions._runner", "after.from_row"}
-BUILDS = {"wake", "Ask", "_runner"}
+PLUMBING = {"reactions.owe", "reactions._runner", "reactions._over", "after.from_row"}
+BUILDS = {"wake", "Ask", "_runner", "_over"}
 NAMES_ITS_PRODUCER = {"wake", "owe", "Changed", "event", "Event", "_insert", "_asks", "_hear", "withheld"}
 # A producer that its caller named goes by one of these; each is typed `Producer`, which mypy sees to.
 HANDED_ON = {"producer", "changed.producer", "said.producer"}
