@@ -23,6 +23,8 @@ SAMPLE = DATA / "sample_assignments.csv"
 HEADER = "occurred_at,task_id,event,assignee_id,actor_type,actor_id"
 COMMAND = "from office_tasks.cli import main; main()"
 ROOT = Path(__file__).parents[2]
+REAL = ROOT.parent / "shared" / "data" / "incident_assignments.csv.gz"
+NO_REAL = "the real file is not beside this checkout (../shared/data)"
 
 
 @pytest.fixture

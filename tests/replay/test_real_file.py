@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.replay.conftest import ROOT, assert_reconciles
-
-REAL = ROOT.parent / "shared" / "data" / "incident_assignments.csv.gz"
+from tests.replay.conftest import NO_REAL, REAL, assert_reconciles
 
 pytestmark = [
     pytest.mark.timeout(900),
-    pytest.mark.skipif(not REAL.exists(), reason="the real file is not beside this checkout (../shared/data)"),
+    pytest.mark.skipif(not REAL.exists(), reason=NO_REAL),
 ]
 
 
