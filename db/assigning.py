@@ -33,7 +33,8 @@ _WITH_SEAT: Final = f"""
           AND status = 'queued' AND scheduled_retry_at IS NOT NULL
         RETURNING id),
     bumped AS (
-        UPDATE tasks SET assignment_generation = assignment_generation + 1, updated_at = {AT}
+        UPDATE tasks SET assignment_generation = assignment_generation + 1, updated_at = {AT},
+               recovery_attempts = 0, recovery_next_at = NULL
         WHERE id = :task_id RETURNING assignment_generation)
     SELECT assignment_generation, ARRAY(SELECT CAST(id AS text) FROM cancelled ORDER BY id) FROM bumped"""
 

@@ -12,6 +12,9 @@ def _every(seconds: int, task: str) -> dict[str, Any]:
     return {"task": task, "schedule": seconds, "options": {"expires": seconds * 0.9}}
 
 
-SCHEDULE: Final = {"relay-owed": _every(5, "recovery.relay_owed")}
+SCHEDULE: Final = {
+    "relay-owed": _every(5, "recovery.relay_owed"),
+    "recover-unstarted-tasks": _every(60, "recovery.recover_unstarted_tasks"),
+}
 
 app.add_defaults({"beat_schedule": SCHEDULE})

@@ -27,6 +27,7 @@ class Workspace(Base):
     # A replay's workspace: its runs are a back-test, so no claimer and no sweep touches it (OPS-1.5).
     is_replay: Mapped[bool] = mapped_column(server_default=text("false"))
     recovery_lookback_hours: Mapped[int] = mapped_column(SmallInteger, server_default=text("24"))
+    recovery_served_at: Mapped[Instant | None]
     created_at: Mapped[CreatedAt]
 
 

@@ -18,3 +18,4 @@ class Producer(StrEnum):
     ENTER_STEP = "enter_step"
     SET_TASK_STATUS = "set_task_status"
     ADD_COMMENT = "add_comment"
+    RECOVERY_SWEEP = "recovery_sweep"

@@ -13,6 +13,7 @@ from office_tasks.producers import bare
 from office_tasks.producers.mutation import Transaction
 from office_tasks.producers.producer import Producer
 from office_tasks.producers.reactions import Assignment, Changed, CommentAdded, StatusChange, react
+from recovery.sweep import sweep_once
 from tests.producers.acts import Acts, Did
 
 BY_DESIGN = ("by_design", None)
@@ -141,6 +142,16 @@ def _without_comment_id(producer, status=None):
     return occurrences
 
 
+def _swept(acts):
+    for task in ("T1", "T2"):
+        acts.create(task, "ana")
+        acts.board.execute("UPDATE runs SET status = 'failed', finished_at = now()")
+        acts.board.execute("UPDATE tasks SET created_at = now()")
+        summary = sweep_once(acts.engine, f"sweep-of-{task}")
+        yield Did(summary, acts.board.rows("SELECT * FROM wakes WHERE id LIKE :id", id=f"sweep-of-{task}#%"))
+        acts.board.execute("UPDATE tasks SET status = 'done'")
+
+
 def _reacted(acts, n, producer, **changed):
     """Call the pipeline itself, as no producer of ours does: without what the row would have said."""
     from db import board
@@ -206,6 +217,7 @@ TABLE = (
     ),
     Row(P.ADD_COMMENT, R.TASK_COMMENT, "reactions._commented", _comments, varies=1),
     Row(P.ADD_COMMENT, R.TASK_MENTIONED, "reactions._mentioned", _comments, varies=1),
+    Row(P.RECOVERY_SWEEP, R.TASK_ASSIGNED, "sweep._dispatch", _swept, keyless=BY_DESIGN),
     *(
         Row(P.ADD_COMMENT, reason, builder, _without_comment_id(P.ADD_COMMENT),
             keyless=unresolved("nil_mutation_comment"))

@@ -29,6 +29,7 @@ TASKS = {
     "office.onboard_task",
     "office.set_task_status",
     "office.task_updated",
+    "recovery.recover_unstarted_tasks",
     "recovery.relay_owed",
 }
 

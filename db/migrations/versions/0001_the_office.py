@@ -172,6 +172,7 @@ def upgrade() -> None:
         sa.Column("office_workflow_id", sa.Text(), nullable=True),
         sa.Column("is_replay", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("recovery_lookback_hours", sa.SmallInteger(), server_default=sa.text("24"), nullable=False),
+        sa.Column("recovery_served_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("office_now()"), nullable=False),
         sa.CheckConstraint("octet_length(id) BETWEEN 1 AND 255", name=op.f("ck_workspaces_id_bounded")),
         sa.CheckConstraint(
@@ -495,11 +496,7 @@ def downgrade() -> None:
         "ix_runs_finished", table_name="runs", postgresql_where=sa.text("status IN ('finished', 'failed', 'cancelled')")
     )
     op.drop_index("ix_runs_claimable", table_name="runs", postgresql_where=sa.text("status = 'queued'"))
-    op.drop_index(
-        "ix_runs_assignments",
-        table_name="runs",
-        postgresql_where=sa.text("task_id IS NOT NULL"),
-    )
+    op.drop_index("ix_runs_assignments", table_name="runs", postgresql_where=sa.text("task_id IS NOT NULL"))
     op.drop_table("runs")
     op.drop_index("ix_projects_workspace_id", table_name="projects")
     op.drop_table("projects")
