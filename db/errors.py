@@ -64,5 +64,7 @@ def brief(error: BaseException) -> str:
     driver = driver_error(error)
     if driver is None:
         return type(error).__name__
-    primary = driver.diag.message_primary or type(driver).__name__
-    return f"{driver.sqlstate or 'no answer'}: {primary}"
+    if driver.sqlstate is None:
+        # libpq's own words: where it tried to connect, and why it could not; never a password.
+        return f"no answer: {str(driver).partition(chr(10))[0] or type(driver).__name__}"
+    return f"{driver.sqlstate}: {driver.diag.message_primary}"

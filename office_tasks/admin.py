@@ -154,5 +154,5 @@ def _insert(engine: Engine, model: type[Base], **columns: Any) -> None:  # noqa:
             connection.execute(insert(model).values(**columns))
     except IntegrityError as error:
         if violates(error, f"pk_{model.__tablename__}"):
-            raise InvalidInput(f"there is one of {model.__tablename__} named {columns['id']!r} already") from None
+            raise InvalidInput(f"there is already {columns['id']!r} among the {model.__tablename__}") from None
         raise

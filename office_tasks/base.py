@@ -17,6 +17,7 @@ from db.errors import brief
 from office_tasks import retries
 from office_tasks.errors import DatabaseError, Forbidden, InvalidInput, NotFound, Refused
 from office_tasks.ids import new_id
+from office_tasks.messages import check_id
 
 if TYPE_CHECKING:
     from office_tasks.office import Office
@@ -46,8 +47,10 @@ class OfficeTask(Task):  # type: ignore[misc]  # Celery has no types
         """Send the message; arguments that are no JSON are refused here, as a worker would.
 
         Raises:
-            InvalidInput: the arguments cannot be encoded.
+            InvalidInput: the arguments cannot be encoded, or the task id is no identifier of at most 240 bytes.
         """
+        if kwargs.get("task_id") is not None:
+            check_id(kwargs["task_id"])
         try:
             return super().apply_async(*args, **kwargs)
         except (EncodeError, RecursionError, ValueError) as error:

@@ -7,6 +7,7 @@ lose a place of its pool, or write the body into its log. So a message is looked
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any, Final
 
 import structlog
@@ -17,11 +18,11 @@ from kombu.serialization import registry
 from kombu.utils.json import dumps
 
 from office_tasks.errors import InvalidInput
-from office_tasks.messages import check
+from office_tasks.messages import check, readable_id
 
 log: Final = structlog.stdlib.get_logger("office")
 
-_MALFORMED: Final = (ValueError, TypeError, AttributeError, LookupError, DecodeError, ContentDisallowed)
+_MALFORMED: Final = (ValueError, TypeError, AttributeError, LookupError, RecursionError, DecodeError, ContentDisallowed)
 
 
 class OfficeConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
@@ -36,37 +37,44 @@ class OfficeConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
                 check(message)
                 return handle(message)
             except _MALFORMED as error:
-                return _reject(message, error)
+                return self._reject(message, error)
 
         return guarded
 
     def on_decode_error(self, message: Any, exc: Exception) -> None:  # noqa: ANN401 - a kombu message
         """Reject a message whose body cannot be read."""
-        _reject(message, exc)
+        self._reject(message, exc)
 
     def on_unknown_message(self, _body: Any, message: Any) -> None:  # noqa: ANN401 - Celery's own signature
         """Reject a message that names no Celery task."""
-        _reject(message, InvalidInput("names no Celery task"))
+        self._reject(message, InvalidInput("names no Celery task"))
 
     def on_invalid_task(self, _body: Any, message: Any, exc: Exception) -> None:  # noqa: ANN401 - Celery's own signature
         """Reject a message whose headers mean nothing, such as an ETA that is no instant."""
-        _reject(message, exc)
+        self._reject(message, exc)
 
     def on_unknown_task(self, _body: Any, message: Any, _exc: Exception) -> None:  # noqa: ANN401 - as above
         """Reject a message for a Celery task that this version does not have, and tell its caller."""
         task_id, name = message.headers["id"], message.headers["task"]
         log.error("task_unknown", celery_task_id=task_id, celery_task_name=name)
         message.reject_log_error(_QuietLogger, (Exception,))
-        self.app.backend.mark_as_failure(task_id, NotRegistered(name))
+        self._answer(task_id, NotRegistered(name))
+
+    def _reject(self, message: Any, error: Exception) -> None:  # noqa: ANN401 - a kombu message
+        # Only our own sentences are known to hold nothing of the body.
+        told = error if isinstance(error, InvalidInput) else InvalidInput(f"not a message: {type(error).__name__}")
+        task_id = readable_id(message)
+        log.error("message_malformed", error=type(error).__name__, why=str(told), celery_task_id=task_id)
+        message.reject_log_error(_QuietLogger, (Exception,))
+        if task_id:
+            self._answer(task_id, told)
+
+    def _answer(self, task_id: str, error: Exception) -> None:
+        """Tell the caller, who would wait for ever."""
+        with suppress(Exception):  # the backend may be away; the message is dealt with
+            self.app.backend.mark_as_failure(task_id, error)
         if self.event_dispatcher:
-            self.event_dispatcher.send("task-failed", uuid=task_id, exception=f"NotRegistered({name!r})")
-
-
-def _reject(message: Any, error: Exception) -> None:  # noqa: ANN401 - a kombu message
-    # Only our own sentences are known to hold nothing of the body.
-    why = {"why": str(error)} if isinstance(error, InvalidInput) else {}
-    log.error("message_malformed", error=type(error).__name__, **why)
-    message.reject_log_error(_QuietLogger, (Exception,))
+            self.event_dispatcher.send("task-failed", uuid=task_id, exception=repr(error))
 
 
 class _QuietLogger:

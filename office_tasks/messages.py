@@ -9,6 +9,9 @@ from office_tasks.errors import InvalidInput
 
 # A mutation's wakes are named `<message id>#<n>` and are identifiers too (ADM-8.3).
 MAX_ID_BYTES: Final = validation.MAX_IDENTIFIER_BYTES - 15
+# Deeper than any payload that is accepted, and far from what the pool's pickle can take: a body beyond it would end the
+# worker that hands it to its pool, and the next one after it.
+MAX_BODY_DEPTH: Final = 2 * validation.MAX_PAYLOAD_DEPTH
 
 # What else Celery or we read after a place in the pool is taken: a failure there would never give it back.
 _KINDS: Final = (
@@ -31,11 +34,26 @@ def check(message: Any) -> None:  # noqa: ANN401 - a kombu message
     _check_body(message.payload)
 
 
+def check_id(value: object) -> str:
+    """Return the id of a message when it is one.
+
+    Raises:
+        InvalidInput: it is no identifier, or longer than 240 bytes of UTF-8.
+    """
+    return validation.text("task_id", validation.identifier("task_id", value), limit=MAX_ID_BYTES)
+
+
+def readable_id(message: Any) -> str | None:  # noqa: ANN401 - a kombu message
+    """Return the id under which the caller waits for an answer, however little else of the message can be read."""
+    found = message.headers.get("id") if isinstance(message.headers, dict) else None
+    return found if isinstance(found, str) and found.strip() and "\0" not in found else None
+
+
 def _check_headers(headers: object) -> None:
     if not isinstance(headers, dict):
         raise InvalidInput("headers: must be an object")
     validation.identifier("header task", headers.get("task"))
-    validation.text("header id", validation.identifier("header id", headers.get("id")), limit=MAX_ID_BYTES)
+    check_id(headers.get("id"))
     if not _is_whole(headers.get("retries") or 0):
         raise InvalidInput("header retries: must be a whole number")
     if not _is_pair_of_limits(headers.get("timelimit")):
@@ -48,6 +66,7 @@ def _check_headers(headers: object) -> None:
 def _check_body(body: object) -> None:
     match body:
         case [list(), dict(), dict() | None as embed]:
+            validation.depth("body", body, MAX_BODY_DEPTH)
             _check_embed(embed or {})
         case _:
             raise InvalidInput("body: must be [args, kwargs, embed]")

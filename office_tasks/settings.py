@@ -9,6 +9,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
+from office_tasks import urls
 from office_tasks.errors import OfficeError
 
 
@@ -49,6 +50,15 @@ class Settings(BaseSettings):
             raise ValueError("OFFICE_DATABASE_URL is no URL: postgresql+psycopg://user@host:port/database") from None
         if driver != "postgresql+psycopg":
             raise ValueError("OFFICE_DATABASE_URL must begin with postgresql+psycopg://")
+        return self
+
+    @model_validator(mode="after")
+    def _urls_are_urls(self) -> Self:
+        urls.check("OFFICE_BROKER_URL", self.broker_url.get_secret_value(), urls.BROKERS)
+        if self.result_backend is not None:
+            urls.check("OFFICE_RESULT_BACKEND", self.result_backend.get_secret_value(), urls.BACKENDS)
+        if self.events_url is not None:
+            urls.check("OFFICE_EVENTS_URL", self.events_url.get_secret_value(), urls.STREAMS)
         return self
 
     @property

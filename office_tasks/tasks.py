@@ -27,7 +27,7 @@ def _enqueue(task: OfficeTask, reason: str, build: Callable[[], Wake | str]) -> 
     try:
         wake = build()
     except InvalidInput:
-        telemetry.count_refusal(str(reason), "invalid")
+        telemetry.count_refusal(reason if isinstance(reason, str) else "", "invalid")
         raise
     if isinstance(wake, str):
         # What asks for no wake now may have asked for one when its message came first: that is the answer (ADM-10.3).

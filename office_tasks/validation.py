@@ -11,6 +11,8 @@ from office_tasks.errors import InvalidInput
 
 MAX_IDENTIFIER_BYTES: Final = 255
 MAX_KEY_BYTES: Final = 1_024
+MAX_TITLE_BYTES: Final = 1_024
+MAX_BODY_BYTES: Final = 256 * 1024
 MAX_PAYLOAD_BYTES: Final = 256 * 1024
 MAX_PAYLOAD_DEPTH: Final = 64
 
@@ -78,7 +80,7 @@ def payload(value: object) -> str:
     """
     if value is None:
         return "{}"
-    _check_shape(value)
+    depth("payload", value, MAX_PAYLOAD_DEPTH)
     try:
         encoded = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError) as error:
@@ -88,20 +90,24 @@ def payload(value: object) -> str:
     return text("payload", encoded, limit=MAX_PAYLOAD_BYTES)
 
 
-def _check_shape(value: object) -> None:
-    """Look at every container, level by level, so that no nesting can exhaust the stack."""
+def depth(field: str, value: object, limit: int) -> None:
+    """Let JSON pass that is nested no deeper than `limit`; looks level by level, so that none can exhaust the stack.
+
+    Raises:
+        InvalidInput: it is nested deeper, or a key of an object is no text.
+    """
     level: list[Any] = [value]
-    for _ in range(MAX_PAYLOAD_DEPTH + 1):
+    for _ in range(limit + 1):
         containers = [item for item in level if isinstance(item, _CONTAINERS)]
         if not containers:
             return
-        level = [item for container in containers for item in _items(container)]
-    raise InvalidInput(f"payload: is nested deeper than {MAX_PAYLOAD_DEPTH}")
+        level = [item for container in containers for item in _items(field, container)]
+    raise InvalidInput(f"{field}: is nested deeper than {limit}")
 
 
-def _items(container: Any) -> Iterable[object]:  # noqa: ANN401 - any JSON container
+def _items(field: str, container: Any) -> Iterable[object]:  # noqa: ANN401 - any JSON container
     if not isinstance(container, dict):
         return container  # type: ignore[no-any-return]
     if not all(isinstance(key, str) for key in container):
-        raise InvalidInput("payload: the keys of an object must be text")
+        raise InvalidInput(f"{field}: the keys of an object must be text")
     return container.values()

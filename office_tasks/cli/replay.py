@@ -21,7 +21,8 @@ def register(office: typer.Typer) -> None:
 def replay(
     file: Annotated[Path, typer.Argument(help="CSV or JSON lines, gzipped or not.")],
     virtual_time: Annotated[
-        bool, typer.Option("--virtual-time", help="Apply each event at its own instant, in this process (the default).")
+        bool,
+        typer.Option("--virtual-time", help="Apply each event at its own instant, without a broker (the default)."),
     ] = False,
     via_celery: Annotated[
         bool, typer.Option("--via-celery", help="Push the events through the broker as fast as a worker takes them.")

@@ -18,6 +18,7 @@ from sqlalchemy.exc import DBAPIError
 from db import executions, mutations, owed
 from db.engine import autocommit
 from db.errors import brief
+from office_tasks import validation
 from office_tasks.admission import Answer, Outcome, Wake, admit, poison, stored
 from office_tasks.errors import NotFound, WorkspacePaused
 
@@ -46,7 +47,7 @@ def settle(engine: Engine, mutation_id: str, instant: dt.datetime | None = None)
     Raises:
         NotFound: no such mutation committed.
     """
-    known = find(engine, mutation_id)
+    known = find(engine, validation.identifier("mutation_id", mutation_id))
     if known is None:
         raise NotFound(f"there is no mutation {mutation_id!r}")
     if known.result is not None:

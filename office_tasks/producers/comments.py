@@ -39,7 +39,7 @@ def add_comment(
     """
     written = CommentAdded(
         id=validation.identifier("comment_id", comment_id),
-        body=validation.text("body", body),
+        body=validation.text("body", body, limit=validation.MAX_BODY_BYTES),
         author_id=validation.identifier("author_id", author_id),
         author_type=_author_type(author_type),
     )

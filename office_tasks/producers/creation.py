@@ -99,8 +99,8 @@ def _columns(
     return {
         "id": validation.optional_identifier("task_id", task_id) or str(new_id()),
         "workspace_id": validation.identifier("workspace_id", workspace_id),
-        "title": validation.text("title", title),
-        "priority": validation.text("priority", priority),
+        "title": validation.text("title", title, limit=validation.MAX_TITLE_BYTES),
+        "priority": validation.text("priority", priority, limit=validation.MAX_IDENTIFIER_BYTES),
         **{place: validation.optional_identifier(place, places.get(place)) for place in PLACES},
     }
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-# Not in the middle of a word: an address is no mention.
-_MENTION: Final = re.compile(r"(?<![\w@])@(?:\[([^\]\n]+)\]|([\w][\w.:/+-]*))")
+# Not in the middle of a word: an address is no mention. An id has at most 255 bytes, and the search an end: it runs
+# while the task is locked.
+_MENTION: Final = re.compile(r"(?<![\w@])@(?:\[([^\]\n]{1,255})\]|([\w][\w.:/+-]*))")
 _TRAILING: Final = ".:/+-"
 
 

@@ -32,7 +32,7 @@ def pause_workspace(
     work = partial(
         _pause,
         workspace_id=validation.identifier("workspace_id", workspace_id),
-        reason=validation.text("reason", reason),
+        reason=validation.text("reason", reason, limit=validation.MAX_TITLE_BYTES),
     )
     return commit(engine, mutation_id, work, instant)
 

@@ -45,14 +45,14 @@ def set_task_status(
         status=_status(status),
         actor=Actor(validation.optional_identifier("caller_agent_id", caller_agent_id)),
         comment_id=validation.optional_identifier("comment_id", comment_id),
-        body=validation.text("comment_body", comment_body),
+        body=validation.text("comment_body", comment_body, limit=validation.MAX_BODY_BYTES),
     )
     return commit(engine, mutation_id, work, instant)
 
 
 def _status(value: object) -> str:
     if not isinstance(value, str) or value not in TASK_STATUSES:
-        raise InvalidInput(f"status: must be one of {', '.join(TASK_STATUSES)}, not {value!r}")
+        raise InvalidInput(f"status: must be one of {', '.join(TASK_STATUSES)}, not {repr(value)[:60]}")
     return value
 
 

@@ -51,6 +51,8 @@ def enter_step(
 def _transition(value: object) -> str | None:
     if isinstance(value, bool) or (value is not None and not isinstance(value, str | int)):
         raise InvalidInput(f"step_transition_id: must be text or a whole number, not {type(value).__name__}")
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise InvalidInput("step_transition_id: must be text or a whole number of at most 64 bits")
     found = validation.optional_identifier("step_transition_id", "" if value is None else str(value))
     return None if found == "0" else found
 

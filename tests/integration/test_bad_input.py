@@ -17,6 +17,7 @@ DEEP = json.loads("[" * 65 + "]" * 65)
 REFUSED = {
     "too large": (("ana", "r", "x" * 262_143), ("payload", "262144")),
     "too deep": (("ana", "r", DEEP), ("payload", "64")),
+    "too deep for the pool": (("ana", "r", json.loads("[" * 480 + "]" * 480)), ("nested deeper than 128",)),
     "NUL in a value": (("ana", "r", {"n": "a\0b"}), ("payload", "NUL")),
     "NUL in a name": (("ana", "r", {"a\0": 1}), ("payload", "NUL")),
     "lone surrogate": (("ana", "r", {"x": "\ud800"}), ("payload", "surrogate")),
@@ -98,8 +99,10 @@ def test_hostile_messages_stop_no_worker(worker, caller, subtests):
     process = worker.container._container.pid
     for number, (name, (body, headers)) in enumerate(MALFORMED.items(), 1):
         with subtests.test(name):
-            caller.push(body, headers=headers)
+            message = caller.push(body, headers=headers)
             assert caller.ask("queue_run", "ana", f"after-{number}")["outcome"] == "queued"
+            # Whoever left a readable id is told, instead of waiting for ever.
+            assert "id" in headers or type(caller.error_of(message)) is errors.InvalidInput
             assert len(events(worker.logs(), "message_malformed")) == number
     with subtests.test("pickle"):
         caller.push(pickle.dumps([["ana", "pickled"], {}, {}]), content_type="application/x-python-serialize")

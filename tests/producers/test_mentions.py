@@ -61,3 +61,9 @@ def test_any_text_has_some_mentions_or_none(body):
 def test_without_the_sign_nobody_is_mentioned(body):
     """PRO-5.2: a name alone is no mention."""
     assert mentioned(body) == frozenset()
+
+
+def test_no_text_keeps_the_search_busy():
+    """PRO-5.2: brackets that never close cost what their length is, not its square; the task is locked meanwhile."""
+    assert mentioned("@[" * 100_000) == frozenset()
+    assert mentioned("@" * 200_000 + "[" * 50_000) == frozenset()

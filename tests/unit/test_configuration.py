@@ -66,6 +66,11 @@ def test_task_names_are_wire_format():
         ({"CONCURRENCY": "many"}, ["OFFICE_CONCURRENCY"]),
         ({"LOG_LEVEL": "LOUD"}, ["OFFICE_LOG_LEVEL"]),
         ({"DATABASE_URL": "mysql://u:secret@h/d"}, ["OFFICE_DATABASE_URL", "postgresql+psycopg://"]),
+        ({"BROKER_URL": ""}, ["OFFICE_BROKER_URL is no URL"]),
+        ({"BROKER_URL": "bogus://:secret@h/0"}, ["OFFICE_BROKER_URL", "bogus://"]),
+        ({"BROKER_URL": "redis://:secret@h:port/0"}, ["OFFICE_BROKER_URL", "port"]),
+        ({"RESULT_BACKEND": "bogus://x"}, ["OFFICE_RESULT_BACKEND", "bogus://"]),
+        ({"EVENTS_URL": "http://x"}, ["OFFICE_EVENTS_URL", "http://"]),
         ({"CONCURRENCY": "0", "LOG_LEVEL": "LOUD"}, ["OFFICE_CONCURRENCY", "OFFICE_LOG_LEVEL"]),
     ],
 )
