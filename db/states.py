@@ -7,10 +7,6 @@ from typing import Final
 WAKEABLE: Final = "active"
 AGENT_STATUSES: Final = (WAKEABLE, "paused", "stopped", "pending_approval")
 TASK_STATUSES: Final = ("todo", "in_progress", "in_review", "blocked", "done", "cancelled")
-RUN_STATUSES: Final = ("queued", "claimed", "finished", "failed", "cancelled")
 SESSION_LIVE: Final = ("idle", "running")
 SESSION_TERMINAL: Final = ("completed", "failed", "cancelled")
-WAKE_STATES: Final = ("owed", "decided", "superseded")
 OUTCOMES: Final = ("queued", "coalesced", "deduped", "rate_limited", "none")
-KEYLESS_CAUSES: Final = ("unresolved", "by_design")
-RUNNER: Final = "runner"
