@@ -2,6 +2,7 @@
 
 from db.models.base import Base
 from db.models.board import Agent, Blocker, Comment, Pause, Project, Seat, Step, StepTransition, Task, Workspace
+from db.models.jobs import RecoveryJob
 from db.models.runs import Run, Session
 from db.models.wakes import Delivery, Event, Mutation, Wake
 
@@ -15,6 +16,7 @@ __all__ = [
     "Mutation",
     "Pause",
     "Project",
+    "RecoveryJob",
     "Run",
     "Seat",
     "Session",

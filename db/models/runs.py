@@ -54,8 +54,9 @@ class Run(Base):
         # without statistics two that begin with `task_id` cost the planner the same, and it may take the one that walks
         # every run a task ever had.
         Index("ix_runs_assignments", "task_id", "requested_at", postgresql_where=text("task_id IS NOT NULL")),
-        # The claim's order.
+        # The claim's order: all runs in line, and each agent's.
         Index("ix_runs_claimable", "requested_at", "id", postgresql_where=text("status = 'queued'")),
+        Index("ix_runs_waiting", "agent_profile_id", "requested_at", "id", postgresql_where=text("status = 'queued'")),
         Index("ix_runs_leased", "agent_profile_id", "lease_expires_at", postgresql_where=text("status = 'claimed'")),
         # Retention keeps the newest of each agent.
         Index(

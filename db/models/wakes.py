@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 
-from sqlalchemy import CheckConstraint, Computed, ForeignKey, Index, Integer, Text, Uuid, text
+from sqlalchemy import CheckConstraint, Computed, Index, Integer, Text, Uuid, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -97,7 +97,11 @@ class Wake(Base):
 
 
 class Event(Base):
-    """Something that happened to a task, in the transaction that made it happen (PRO-7)."""
+    """Something that happened to a task, in the transaction that made it happen (PRO-7).
+
+    No foreign key to its mutation: one statement writes both, and without an index on it every mutation that retention
+    deletes would read all events.
+    """
 
     __tablename__ = "events"
     __table_args__ = (
@@ -106,7 +110,7 @@ class Event(Base):
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
-    mutation_id: Mapped[Identifier] = mapped_column(ForeignKey("mutations.id", ondelete="CASCADE"))
+    mutation_id: Mapped[Identifier]
     task_id: Mapped[Identifier]
     type: Mapped[str]
     changed: Mapped[list[str]] = mapped_column(ARRAY(Text))
@@ -118,7 +122,10 @@ class Delivery(Base):
     """How often one broker message was delivered, written from its second delivery on (ADM-10.5)."""
 
     __tablename__ = "deliveries"
-    __table_args__ = (CheckConstraint("deliveries >= 2", name="redelivered"),)
+    __table_args__ = (
+        CheckConstraint("deliveries >= 2", name="redelivered"),
+        Index("ix_deliveries_last_at", "last_at"),
+    )
 
     id: Mapped[Identifier] = mapped_column(primary_key=True)
     task_name: Mapped[str]
