@@ -31,6 +31,8 @@ class OfficeTask(Task):  # type: ignore[misc]  # Celery has no types
 
     abstract = True
     max_retries = None
+    # Whether a failure that passes brings the message back (ADM-7.4).
+    comes_back = True
     # Answers, not failures of ours: Celery logs them without a trace.
     throws = (InvalidInput, NotFound, Forbidden, Refused)
 
@@ -88,7 +90,7 @@ class OfficeTask(Task):  # type: ignore[misc]  # Celery has no types
 
     def _retry_what_passes(self, error: Exception) -> None:
         kind = retries.kind_of(error)
-        if kind is None or self.request.called_directly or not retries.left(kind, self._counts):
+        if kind is None or not self.comes_back or self.request.called_directly or not retries.left(kind, self._counts):
             return
         counts = {**self._counts, kind.name: self._counts.get(kind.name, 0) + 1}
         gap = retries.gap(self.request.retries, self.office.settings.visibility_timeout)
@@ -103,3 +105,20 @@ class OfficeTask(Task):  # type: ignore[misc]  # Celery has no types
     def _told(error: Exception) -> Exception:
         # A driver's error carries its statement and does not survive the result backend; its sentence does.
         return DatabaseError(brief(error)) if isinstance(error, SQLAlchemyError) else error
+
+
+_LIMITS: Final = (("time_limit", "office_run_hard_limit"), ("soft_time_limit", "office_run_soft_limit"))
+
+
+class ExecutionTask(OfficeTask):
+    """Executes a run (REC-2.9).
+
+    Its truth is the run's row and the lease on it, not the message: that is acknowledged early and never comes back.
+    """
+
+    abstract = True
+    acks_late = False
+    reject_on_worker_lost = False
+    ignore_result = True
+    comes_back = False
+    from_config = (*(pair for pair in Task.from_config if pair[0] not in dict(_LIMITS)), *_LIMITS)

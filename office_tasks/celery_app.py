@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from celery import Celery, signals
 
+from office_tasks.admission.listeners import when_queued
 from office_tasks.base import OfficeTask
 from office_tasks.configuration import PATIENCE_SECONDS, configuration
 from office_tasks.consumer import read_json_plainly
+from office_tasks.execution import signals as executions
 from office_tasks.logs import configure_logs
 from office_tasks.office import Office
 from office_tasks.settings import load
@@ -37,6 +39,7 @@ app.add_defaults(lambda: configuration(app.office.settings))
 def _be_a_worker(conf: Any = None, options: Any = None, **_: Any) -> None:  # noqa: ANN401 - Celery's own signature
     """Producers fail fast, workers are patient; and a worker keeps a result until the backend takes it."""
     read_json_plainly()
+    when_queued(partial(executions.send, app))
     if threads := (options or {}).get("concurrency"):
         app.office = Office(app.office.settings.model_copy(update={"concurrency": threads}))
     patient = {"socket_timeout": PATIENCE_SECONDS}

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from db.leases import GRACE
 from office_tasks.settings import Settings
 
 # A producer must hear within seconds that the broker does not answer.
 _FAIL_FAST: Final = {"max_retries": 1, "interval_start": 0, "interval_step": 0.2, "interval_max": 0.2}
 # A worker has nobody waiting for it, and a slow answer is better than a lost connection.
 PATIENCE_SECONDS: Final = 5
+
+UNLIMITED: Final = 10 * 365 * 24 * 3_600
+HARD_LIMIT_MARGIN: Final = 10
 
 QUEUES: Final = ("admission", "recovery", "execution")
 
@@ -71,4 +75,12 @@ def _delivery(settings: Settings) -> dict[str, Any]:
         "worker_soft_shutdown_timeout": 8,
         "task_soft_time_limit": settings.soft_time_limit,
         "task_time_limit": settings.time_limit,
+        **_run_limits(settings),
     }
+
+
+def _run_limits(settings: Settings) -> dict[str, Any]:
+    """Limits of `office.execute_run` alone: a run may take days, and Celery knows no task that is without a limit."""
+    soft = settings.run_time_limit or UNLIMITED
+    # Ours comes first: what a handler was given up for should stand on its run before its process is killed.
+    return {"office_run_soft_limit": soft, "office_run_hard_limit": soft + GRACE.total_seconds() + HARD_LIMIT_MARGIN}

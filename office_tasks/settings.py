@@ -30,6 +30,12 @@ class Settings(BaseSettings):
     visibility_timeout: int = Field(default=20, ge=6, le=43_200, description="seconds")
     soft_time_limit: int = Field(default=10, ge=1, description="seconds")
     time_limit: int = Field(default=15, ge=2, description="seconds")
+    run_handler: str = Field(
+        default="office_tasks.execution.handler:log_and_finish",
+        pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$",
+        description="package.module:function",
+    )
+    run_time_limit: int | None = Field(default=None, ge=1, description="seconds; none when it is not set")
     result_expires: int = Field(default=3_600, ge=60, description="seconds")
     log_level: str = Field(default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")
 

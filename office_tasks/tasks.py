@@ -8,9 +8,11 @@ from typing import Any
 
 from office_tasks import telemetry
 from office_tasks.admission import Wake, poison, recall
-from office_tasks.base import OfficeTask
+from office_tasks.base import ExecutionTask, OfficeTask
 from office_tasks.celery_app import app
 from office_tasks.errors import InvalidInput, Poisoned
+from office_tasks.execution import signals
+from office_tasks.execution.execute import execute_next
 from office_tasks.producers import after, assignments, bare, comments, creation, inbound, pauses, statuses, steps
 from office_tasks.producers.producer import Producer
 from office_tasks.reasons import TASK_ASSIGNED
@@ -187,3 +189,15 @@ def pause_workspace(self: OfficeTask, workspace_id: str, reason: str = "") -> Re
 def resume_workspace(self: OfficeTask, workspace_id: str) -> Result:
     """Let a workspace work again."""
     return pauses.resume_workspace(self.office.engine, _unless_poisoned(self), workspace_id)
+
+
+@app.task(name="office.execute_run", base=ExecutionTask, bind=True)
+def execute_run(self: OfficeTask) -> Result:
+    """Execute the next run that may start."""
+    settings = self.office.settings
+    over = execute_next(self.office.engine, settings.run_handler, settings.run_time_limit)
+    if over is None:
+        return {"run_id": None}
+    # Where one could start, another may: the same agent's next, if nothing else.
+    signals.send(self.app)
+    return over.told()

@@ -15,6 +15,7 @@ _DEDUP: Final = Counter("office_run_dedup_total", "Wakes that were redeliveries"
 _KEYLESS: Final = Counter("office_run_dedup_keyless_total", "Wakes decided without a key", ["reason", "cause"])
 _LIMIT: Final = Counter("office_assignment_rate_limit_total", "What the assignment allowance did", ["reason"])
 _ADMISSIONS: Final = Counter("office_run_admissions_total", "Wakes decided", ["reason", "outcome"])
+_EXECUTIONS: Final = Counter("office_run_executions_total", "Executions that ended", ["reason", "result"])
 _REFUSALS: Final = Counter("office_run_refusals_total", "Wakes refused", ["reason", "refusal"])
 
 
@@ -41,3 +42,8 @@ def count_admission(reason: str, outcome: str) -> None:
 def count_refusal(reason: str, refusal: str) -> None:
     """Count one refused wake; input that was never a wake is refused as `invalid`."""
     _REFUSALS.labels(label(reason), refusal).inc()
+
+
+def count_execution(reason: str, result: str) -> None:
+    """Count one execution's end: `finished`, `retried`, `failed`, `cancelled`, or `lost` to whoever took it over."""
+    _EXECUTIONS.labels(label(reason), result).inc()

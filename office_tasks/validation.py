@@ -72,22 +72,27 @@ def built_key(value: str) -> str:
     return text("key", value, limit=MAX_KEY_BYTES)
 
 
-def payload(value: object) -> str:
-    """Return a payload as the JSON text that is stored; None is stored as `{}` (ADM-8.1).
+def payload(value: object, *, field: str = "payload", absent: str = "{}") -> str:
+    """Return a payload, or what a handler returned, as the JSON text that is stored (ADM-8.1).
+
+    Args:
+        value: any JSON value.
+        field: what it is called in a refusal.
+        absent: what is stored for None.
 
     Raises:
         InvalidInput: not JSON, over 256 KiB, nested deeper than 64, NaN, Infinity, a NUL or a lone surrogate.
     """
     if value is None:
-        return "{}"
-    depth("payload", value, MAX_PAYLOAD_DEPTH)
+        return absent
+    depth(field, value, MAX_PAYLOAD_DEPTH)
     try:
         encoded = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"payload: cannot be stored as JSON, which has no NaN and no Infinity: {error}") from None
+        raise InvalidInput(f"{field}: cannot be stored as JSON, which has no NaN and no Infinity: {error}") from None
     if _NUL.search(encoded):
-        raise InvalidInput("payload: must not contain a NUL character")
-    return text("payload", encoded, limit=MAX_PAYLOAD_BYTES)
+        raise InvalidInput(f"{field}: must not contain a NUL character")
+    return text(field, encoded, limit=MAX_PAYLOAD_BYTES)
 
 
 def depth(field: str, value: object, limit: int) -> None:

@@ -14,6 +14,8 @@ def _every(seconds: int, task: str) -> dict[str, Any]:
 
 SCHEDULE: Final = {
     "relay-owed": _every(5, "recovery.relay_owed"),
+    "dispatch-queued-runs": _every(5, "recovery.dispatch_queued_runs"),
+    "rescue-stale-claims": _every(30, "recovery.rescue_stale_claims"),
     "recover-unstarted-tasks": _every(60, "recovery.recover_unstarted_tasks"),
 }
 

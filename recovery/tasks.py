@@ -6,7 +6,9 @@ from typing import Any
 
 from office_tasks import app
 from office_tasks.base import OfficeTask
+from recovery.dispatch import dispatch_once
 from recovery.relay import relay_once
+from recovery.rescue import rescue_once
 from recovery.sweep import sweep_once
 
 
@@ -20,3 +22,15 @@ def relay_owed(self: OfficeTask) -> dict[str, int]:
 def recover_unstarted_tasks(self: OfficeTask) -> dict[str, Any]:
     """Wake tasks that were assigned and never started."""
     return sweep_once(self.office.engine, self.message_id)
+
+
+@app.task(name="recovery.rescue_stale_claims", bind=True)
+def rescue_stale_claims(self: OfficeTask) -> dict[str, int]:
+    """Give back runs whose worker died, and cancel executions that did not stop."""
+    return rescue_once(self.office.engine)
+
+
+@app.task(name="recovery.dispatch_queued_runs", bind=True)
+def dispatch_queued_runs(self: OfficeTask) -> dict[str, int]:
+    """Send signals that were lost."""
+    return dispatch_once(self.office.engine, self.app)

@@ -17,6 +17,7 @@ from db.facts import Facts, read
 from db.models.wakes import WAKE_ID
 from office_tasks.admission.decision import Answer, Decision, Outcome, from_row
 from office_tasks.admission.gates import GATES, Gate, WhenUnread
+from office_tasks.admission.listeners import tell_queued
 from office_tasks.admission.report import report
 from office_tasks.admission.wake import Wake
 from office_tasks.admission.windows import (
@@ -74,6 +75,8 @@ def admit(engine: Engine, wake: Wake, *, instant: dt.datetime | None = None, las
     fault_point("after_deciding")
     if answer.fresh:
         report(wake, answer, attempt.facts, attempt.unread)
+        if answer.outcome is Outcome.QUEUED:
+            tell_queued()
     return answer
 
 

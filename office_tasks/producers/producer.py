@@ -19,3 +19,4 @@ class Producer(StrEnum):
     SET_TASK_STATUS = "set_task_status"
     ADD_COMMENT = "add_comment"
     RECOVERY_SWEEP = "recovery_sweep"
+    FAILED_RUN = "failed_run"

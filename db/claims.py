@@ -1,0 +1,130 @@
+"""The claim: of all queued runs the one that may start now, taken so that no other claimer has it (REC-2.2).
+
+What an agent may run at once is a matter of all its runs, so claimers of one agent go one after the other: each holds
+the agent's row. Two statements, because a count must be read after the lock is held, not in the statement that waits
+for it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection
+
+from db.lifecycle import RUN
+from db.statement import Statement
+from db.states import WAKEABLE
+
+LEASE: Final = dt.timedelta(seconds=60)
+
+# How far down the line a claimer looks before it asks agent by agent: what stands in front may all have to wait.
+_FIRST: Final = 100
+
+# A row `runs`: in line, and its retry has come.
+_DUE: Final = f"""
+    runs.status IN ({RUN["claim"].expected})
+    AND (runs.scheduled_retry_at IS NULL OR runs.scheduled_retry_at <= office_now())"""
+
+# A row `agents`: wakeable, in a workspace that works, and with an execution to spare. A replay's is never claimed.
+_FREE: Final = f"""
+    agents.status = '{WAKEABLE}'
+    AND EXISTS (SELECT FROM workspaces WHERE workspaces.id = agents.workspace_id AND NOT workspaces.is_replay)
+    AND NOT EXISTS (SELECT FROM pauses WHERE pauses.workspace_id = agents.workspace_id AND pauses.resumed_at IS NULL)
+    AND (SELECT count(*) FROM runs busy WHERE busy.agent_profile_id = agents.id AND busy.status = 'claimed')
+        < greatest(coalesce(agents.max_concurrent_sessions, 1), 1)"""
+
+# NO KEY: nothing that merely refers to the agent has to wait.
+_NEXT_IN_LINE: Final = Statement(f"""
+    SELECT agents.id
+    FROM (SELECT * FROM runs WHERE status = 'queued' ORDER BY requested_at, id LIMIT {_FIRST}) runs
+    JOIN agents ON agents.id = runs.agent_profile_id
+    WHERE {_DUE} AND {_FREE}
+    ORDER BY runs.requested_at, runs.id LIMIT 1
+    FOR NO KEY UPDATE OF agents SKIP LOCKED""")
+
+# Every agent that has a run in line, found by leaping along the index from one to the next.
+_WAITING: Final = """
+    waiting (id) AS (
+        SELECT min(agent_profile_id) FROM runs WHERE status = 'queued'
+        UNION ALL
+        SELECT (SELECT min(agent_profile_id) FROM runs WHERE status = 'queued' AND agent_profile_id > waiting.id)
+        FROM waiting WHERE waiting.id IS NOT NULL)"""
+
+# An agent that another claimer holds is waited for: what it leaves over would otherwise be nobody's.
+_NEXT_OF_ANY_AGENT: Final = Statement(f"""
+    WITH RECURSIVE {_WAITING}
+    SELECT agents.id
+    FROM waiting JOIN agents ON agents.id = waiting.id
+    CROSS JOIN LATERAL (SELECT requested_at, id FROM runs WHERE agent_profile_id = agents.id AND {_DUE}
+                        ORDER BY requested_at, id LIMIT 1) first
+    WHERE {_FREE}
+    ORDER BY first.requested_at, first.id LIMIT 1
+    FOR NO KEY UPDATE OF agents""")
+
+_TAKE: Final = Statement(f"""
+    UPDATE runs SET status = '{RUN["claim"].target}', attempt = attempt + 1, scheduled_retry_at = NULL,
+           claimed_at = office_now(), lease_token = CAST(:token AS uuid),
+           lease_expires_at = office_now() + CAST(:lease AS interval)
+    WHERE id = (
+        SELECT runs.id FROM runs JOIN agents ON agents.id = runs.agent_profile_id
+        WHERE agents.id = :agent_profile_id AND {_DUE} AND {_FREE}
+        ORDER BY runs.requested_at, runs.id LIMIT 1
+        FOR UPDATE OF runs SKIP LOCKED)
+    RETURNING id, agent_profile_id, reason, payload, task_id, idempotency_key, coalesced_count, requested_at, attempt,
+              lease_token""")
+
+# As many as could start at this moment, up to a bound.
+_STARTABLE: Final = Statement(f"""
+    WITH RECURSIVE {_WAITING}
+    SELECT count(*) FROM (
+        SELECT FROM waiting JOIN agents ON agents.id = waiting.id
+        CROSS JOIN LATERAL (SELECT FROM runs WHERE agent_profile_id = agents.id AND {_DUE}
+                            LIMIT greatest(coalesce(agents.max_concurrent_sessions, 1), 1)) run
+        WHERE {_FREE} LIMIT :most) startable""")
+
+
+class Claimed(NamedTuple):
+    """A run that is ours to execute as long as `lease_token` stands on its row."""
+
+    id: uuid.UUID
+    agent_profile_id: str
+    reason: str
+    payload: Any
+    task_id: str | None
+    idempotency_key: str | None
+    coalesced_count: int
+    requested_at: dt.datetime
+    attempt: int
+    lease_token: uuid.UUID
+
+
+def claim(connection: Connection, token: uuid.UUID) -> Claimed | None:
+    """Claim the next run that may start: the oldest of a wakeable agent below its limit, in a workspace at work.
+
+    Args:
+        connection: in a transaction; its end frees the agent for other claimers.
+        token: a new one, which every later write must name.
+
+    Returns:
+        The run, claimed for `LEASE`; None when nothing may start now.
+    """
+    for look in (_NEXT_IN_LINE, _NEXT_OF_ANY_AGENT):
+        agent_profile_id = look.run(connection, {}).scalar_one_or_none()
+        taken = _take(connection, agent_profile_id, token) if agent_profile_id else None
+        if taken:
+            return taken
+    return None
+
+
+def startable(connection: Connection, most: int) -> int:
+    """Return how many runs could start now, counted up to `most`."""
+    count: int = _STARTABLE.run(connection, {"most": most}).scalar_one()
+    return count
+
+
+def _take(connection: Connection, agent_profile_id: str, token: uuid.UUID) -> Claimed | None:
+    params = {"agent_profile_id": agent_profile_id, "token": token, "lease": LEASE}
+    row = _TAKE.run(connection, params).one_or_none()
+    return Claimed(*row) if row else None

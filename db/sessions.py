@@ -1,0 +1,64 @@
+"""Sessions: one live conversation of a (task, agent) pair, taken up by each run of theirs (REC-2.5)."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection
+
+from db.lifecycle import SESSION
+from db.statement import Statement
+from db.states import SESSION_LIVE
+
+_LIVE: Final = ", ".join(f"'{state}'" for state in SESSION_LIVE)
+
+# The live one, or a new one; whoever comes second finds the first one's.
+_OBTAIN: Final = Statement(f"""
+    WITH session AS (
+        INSERT INTO sessions (id, task_id, agent_profile_id, state)
+        VALUES (CAST(:new_id AS uuid), :task_id, :agent_profile_id, '{SESSION["start"].target}')
+        ON CONFLICT (task_id, agent_profile_id) WHERE state IN ({_LIVE})
+        DO UPDATE SET state = '{SESSION["start"].target}', updated_at = office_now()
+        RETURNING id, created_at)
+    UPDATE runs SET session_id = session.id FROM session WHERE runs.id = :run_id
+    RETURNING session.id, session.created_at, session.id = CAST(:new_id AS uuid)""")
+
+# The lock first, the count of others after it: one that starts in this very moment is seen, or sees us.
+_HOLD: Final = Statement(f"SELECT id FROM sessions WHERE id = :id AND state IN ({SESSION['rest'].expected}) FOR UPDATE")
+_REST: Final = Statement(f"""
+    UPDATE sessions SET state = '{SESSION["rest"].target}', updated_at = office_now()
+    WHERE id = :id AND state IN ({SESSION["rest"].expected})
+      AND NOT EXISTS (SELECT FROM runs WHERE runs.agent_profile_id = sessions.agent_profile_id
+                      AND runs.status = 'claimed' AND runs.session_id = sessions.id)""")
+
+
+class Obtained(NamedTuple):
+    """The session that a run executes in."""
+
+    id: uuid.UUID
+    created_at: dt.datetime
+    is_new: bool
+
+
+def obtain(
+    connection: Connection, run_id: uuid.UUID, task_id: str, agent_profile_id: str, new_id: uuid.UUID
+) -> Obtained:
+    """Return the pair's live session, or a new one, and write it on the run.
+
+    Args:
+        connection: in the transaction that claimed the run. Lock order: agent, run, session.
+        run_id: the run, claimed.
+        task_id: the run's task.
+        agent_profile_id: the run's agent.
+        new_id: the id of the session if there is none yet.
+    """
+    params = {"run_id": run_id, "task_id": task_id, "agent_profile_id": agent_profile_id, "new_id": new_id}
+    return Obtained(*_OBTAIN.run(connection, params).one())
+
+
+def rest(connection: Connection, session_id: uuid.UUID) -> None:
+    """Let a session idle when no other run executes in it; one that has ended is left as it is."""
+    if _HOLD.run(connection, {"id": session_id}).one_or_none():
+        _REST.run(connection, {"id": session_id})

@@ -1,0 +1,71 @@
+"""Before a handler starts: a run is claimed, checked for staleness, and given its session, all in one commit."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import Connection, Engine
+
+from db import claims, sessions, work
+from db.claims import Claimed
+from db.endings import Ending
+from office_tasks import reasons
+from office_tasks.execution.context import AgentFacts, SessionFacts, TaskFacts
+from office_tasks.execution.end import Over, write
+from office_tasks.ids import new_id
+
+TASK_GONE: Final = "task_gone"
+RUNNER_CHANGED: Final = "runner_changed"
+TASK_TERMINAL: Final = "task_terminal"
+
+_CLOSED: Final = ("done", "cancelled")
+# These are about a closed task, or about what is to become of it.
+_OF_CLOSED_TASKS: Final = frozenset({
+    reasons.TASK_MENTIONED,
+    reasons.TASK_REOPENED,
+    reasons.TASK_REOPENED_VIA_COMMENT,
+    reasons.AGENT_ERROR,
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A claimed run, and what it is about."""
+
+    run: Claimed
+    agent: AgentFacts
+    task: TaskFacts | None
+    session: SessionFacts | None
+
+
+def begin(engine: Engine) -> Begun | Over | None:
+    """Claim the next run that may start, ready to execute; return instead that it was stale, or None for no run."""
+    with engine.begin() as connection:
+        run = claims.claim(connection, uuid.uuid4())
+        return run and _prepare(connection, run)
+
+
+def stale(run: Claimed, task: work.TaskSeen | None) -> str | None:
+    """Return why a claimed run is executed no more, or None (REC-2.3)."""
+    if run.task_id is None:
+        return None
+    if task is None:
+        return TASK_GONE
+    if run.reason == reasons.TASK_ASSIGNED and task.runner_id != run.agent_profile_id:
+        return RUNNER_CHANGED
+    return TASK_TERMINAL if task.status in _CLOSED and run.reason not in _OF_CLOSED_TASKS else None
+
+
+def _prepare(connection: Connection, run: Claimed) -> Begun | Over:
+    agent, task = work.seen(connection, run.agent_profile_id, run.task_id)
+    if why := stale(run, task):
+        return write(connection, run, Ending("cancel", cancel_reason=why))
+    return Begun(run, AgentFacts(*agent), TaskFacts(*task) if task else None, _session(connection, run))
+
+
+def _session(connection: Connection, run: Claimed) -> SessionFacts | None:
+    if run.task_id is None:
+        return None
+    return SessionFacts(*sessions.obtain(connection, run.id, run.task_id, run.agent_profile_id, new_id()))

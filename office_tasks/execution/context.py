@@ -1,0 +1,101 @@
+"""What a handler is given, and what it may raise (REC-2.4)."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Json = Any
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """The run: why its agent was woken, and with what."""
+
+    id: uuid.UUID
+    reason: str
+    payload: Json
+    idempotency_key: str | None
+    coalesced_count: int
+    requested_at: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFacts:
+    """The task that the run's payload names, as it stood at the claim."""
+
+    id: str
+    title: str
+    status: str
+    priority: str
+    step_id: str | None
+    project_id: str | None
+    parent_id: str | None
+    runner_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFacts:
+    """The agent that is to work."""
+
+    id: str
+    workspace_id: str
+    name: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFacts:
+    """The conversation of this agent on this task: the live one, or one that begins with this run."""
+
+    id: uuid.UUID
+    created_at: dt.datetime
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """One execution of one run.
+
+    Args:
+        run: the run.
+        task: the task it is about; None when its payload names none.
+        agent: who works.
+        session: the conversation to go on with; None without a task.
+        attempt: 1 for the first execution, at most 5. A second one may start when the first one's worker died, and
+            does not know how far that came: a handler must tolerate it.
+        cancelled: whether the execution should stop: it was asked to, or it is no longer ours, or its time is up. Asks
+            Postgres once a second at the most, so it may be called in a loop.
+    """
+
+    run: RunFacts
+    task: TaskFacts | None
+    agent: AgentFacts
+    session: SessionFacts | None
+    attempt: int
+    cancelled: Callable[[], bool]
+
+
+Handler = Callable[[RunContext], Json]
+
+
+class RetryAt(Exception):
+    """Raised by a handler that wants the next attempt at a time of its choosing; one of the four retries (REC-2.7)."""
+
+    def __init__(self, when: dt.datetime, why: str = "the handler asked for it") -> None:
+        """Ask for another attempt.
+
+        Args:
+            when: an instant with a time zone; in the past means as soon as possible.
+            why: kept on the run as its error.
+
+        Raises:
+            ValueError: `when` has no time zone.
+        """
+        if when.tzinfo is None:
+            raise ValueError(f"RetryAt needs an instant with a time zone, not {when.isoformat()}")
+        super().__init__(why)
+        self.when = when

@@ -1,0 +1,42 @@
+"""The rescue: claims whose worker died, and executions that would not stop, are taken over and ended (REC-2.8)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+import structlog
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from db import leases
+from db.errors import brief
+from office_tasks.execution import backoff
+from office_tasks.execution.end import end
+
+log: Final = structlog.stdlib.get_logger("office")
+
+BATCH: Final = 100
+DEAD: Final = "its lease ran out: the worker died, or stood still for a minute"
+
+
+def rescue_once(engine: Engine, batch: int = BATCH) -> dict[str, int]:
+    """Take over stale claims and end each; safe to run twice at once, and to kill anywhere (REC-3.4).
+
+    Returns:
+        How many were `retried`, `failed`, `cancelled`, or `left` to the next pass.
+    """
+    with engine.begin() as connection:
+        stale = leases.take_over(connection, batch)
+    done: Counter[str] = Counter(retried=0, failed=0, cancelled=0, left=0)
+    done.update(_ended(engine, one) for one in stale)
+    return dict(done)
+
+
+def _ended(engine: Engine, stale: leases.Stale) -> str:
+    # One that was asked to stop is cancelled by any ending.
+    try:
+        return end(engine, stale.run, backoff.failed(stale.run.attempt, DEAD)).result
+    except SQLAlchemyError as error:
+        log.warning("run_not_rescued", run_id=str(stale.run.id), error=brief(error))
+        return "left"
