@@ -17,7 +17,6 @@ from office_tasks.execution.end import end
 log: Final = structlog.stdlib.get_logger("office")
 
 BATCH: Final = 100
-DEAD: Final = "its lease ran out: the worker died, or stood still for a minute"
 
 
 def rescue_once(engine: Engine, batch: int = BATCH) -> dict[str, int]:
@@ -36,7 +35,7 @@ def rescue_once(engine: Engine, batch: int = BATCH) -> dict[str, int]:
 def _ended(engine: Engine, stale: leases.Stale) -> str:
     # One that was asked to stop is cancelled by any ending.
     try:
-        return end(engine, stale.run, backoff.failed(stale.run.attempt, DEAD)).result
+        return end(engine, stale.run, backoff.worker_died(stale.run.attempt)).result
     except SQLAlchemyError as error:
         log.warning("run_not_rescued", run_id=str(stale.run.id), error=brief(error))
         return "left"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import pkgutil
 from functools import cache
 from typing import Any, Final
@@ -20,8 +19,6 @@ from office_tasks.execution.context import Handler, RetryAt, RunContext
 log: Final = structlog.stdlib.get_logger("office")
 
 MAX_ERROR: Final = 2_000
-# Nothing is wrong with a run whose worker was stopped: the next worker may have it as soon as there is one.
-AT_ONCE: Final = dt.timedelta(0)
 
 
 class HandlerError(OfficeError):
@@ -69,7 +66,7 @@ def outcome(path: str, context: RunContext, limit: float | None) -> Ending:
         return backoff.failed(context.attempt, f"the handler returned what cannot be stored: {error}")
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise anything, and must end no worker
         if worker_stops():
-            return backoff.failed(context.attempt, "its worker was stopped", gap=AT_ONCE)
+            return backoff.worker_stopped(context.attempt)
         return backoff.failed(context.attempt, _sentence(error))
     return Ending("finish", result=result)
 
