@@ -1,38 +1,106 @@
-"""Running executions, and asking them to stop."""
+"""Running executions, and asking them to stop; runs that an operator cancels."""
 
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any, Final, NamedTuple
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
+from db.clock import AT
 from db.statement import Statement
 
+# Why a run was cancelled, or is asked to stop.
+INTERRUPTED: Final = "interrupted"
+WORKSPACE_PAUSED: Final = "workspace_paused"
+OPERATOR: Final = "operator"
 
-class Interrupt(NamedTuple):
-    """Whose executions on a task are to stop (nobody named: everybody's), if they were claimed by then."""
+Scope = Literal["task", "workspace"]
 
-    task_id: str
-    agent_profile_id: str | None
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    """Whose executions are to stop, as a change that committed then asked for.
+
+    `task_id` names those on a task (of one agent, or of all when none is named); `workspace_id` those of a workspace's
+    agents. A change names one of the two.
+    """
+
     committed_at: dt.datetime
+    task_id: str | None = None
+    agent_profile_id: str | None = None
+    workspace_id: str | None = None
+
+    @property
+    def scope(self) -> Scope:
+        """Tell which of the two is named."""
+        return "workspace" if self.workspace_id else "task"
 
 
-# Only what was claimed before the change was committed: the run that the change itself caused goes on.
-INTERRUPT: Final = """
-    UPDATE runs SET cancel_requested_at = office_now()
-    WHERE task_id = :task_id AND (CAST(:agent_profile_id AS text) IS NULL OR agent_profile_id = :agent_profile_id)
-      AND status = 'claimed' AND claimed_at <= CAST(:committed_at AS timestamptz) AND cancel_requested_at IS NULL
-    RETURNING id"""
+# Only what was claimed before the change was committed: what the change itself caused, or came later, goes on.
+_BEFORE: Final = "claimed_at <= CAST(:committed_at AS timestamptz)"
+_WHOSE: Final[Mapping[Scope, tuple[str, str]]] = {
+    "task": (
+        INTERRUPTED,
+        f"""task_id = :task_id AND (CAST(:agent_profile_id AS text) IS NULL OR agent_profile_id = :agent_profile_id)
+            AND {_BEFORE}""",
+    ),
+    # While the pause holds nothing may be claimed: whatever was, saw the workspace as it was before.
+    "workspace": (
+        WORKSPACE_PAUSED,
+        f"""agent_profile_id = ANY(ARRAY(SELECT id FROM agents WHERE workspace_id = :workspace_id))
+            AND ({_BEFORE} OR EXISTS (SELECT FROM pauses WHERE workspace_id = :workspace_id AND resumed_at IS NULL
+                                      AND paused_at <= CAST(:committed_at AS timestamptz)))""",
+    ),
+}
 
-_INTERRUPT: Final = Statement(f"WITH interrupted AS ({INTERRUPT}) SELECT CAST(id AS text) FROM interrupted ORDER BY id")
+
+def interrupting(scope: Scope) -> str:
+    """Return the statement that asks the executions of an `Interrupt` of that scope to stop, and returns their runs."""
+    reason, whose = _WHOSE[scope]
+    return f"""
+        UPDATE runs SET cancel_requested_at = office_now(), cancel_reason = '{reason}'
+        WHERE {whose} AND status = 'claimed' AND cancel_requested_at IS NULL
+        RETURNING id"""
+
+
+_INTERRUPT: Final[Mapping[Scope, Statement]] = {
+    scope: Statement(f"WITH asked AS ({interrupting(scope)}) SELECT CAST(id AS text) FROM asked ORDER BY id")
+    for scope in _WHOSE
+}
+
+# A queued run ends here and now; a claimed one is asked to. Whatever became of it meanwhile is seen under its lock.
+_CANCEL: Final = text(f"""
+    UPDATE runs SET cancel_reason = :reason, scheduled_retry_at = NULL,
+           status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END,
+           finished_at = CASE status WHEN 'queued' THEN {AT} END,
+           cancel_requested_at = CASE status WHEN 'claimed' THEN {AT} END
+    WHERE id = :id AND (status = 'queued' OR status = 'claimed' AND cancel_requested_at IS NULL)
+    RETURNING status""")
 
 
 def whom(interrupt: Interrupt | None) -> dict[str, Any]:
-    """Return the parameters of `INTERRUPT`; None interrupts nobody."""
-    return interrupt._asdict() if interrupt else dict.fromkeys(Interrupt._fields)
+    """Return the parameters of `interrupting`; None interrupts nobody."""
+    names = Interrupt.__dataclass_fields__
+    return {name: getattr(interrupt, name) if interrupt else None for name in names}
 
 
 def interrupt(connection: Connection, wanted: Interrupt) -> list[str]:
     """Ask the executions to stop; return the runs. Repeatable."""
-    return list(_INTERRUPT.run(connection, whom(wanted)).scalars())
+    return list(_INTERRUPT[wanted.scope].run(connection, whom(wanted)).scalars())
+
+
+def cancel(connection: Connection, run_id: uuid.UUID, reason: str, instant: dt.datetime | None = None) -> str | None:
+    """Cancel a run: a queued one at once, a claimed one by asking its execution to stop (REC-2.10).
+
+    Returns:
+        Its status from now on, `cancelled` or `claimed`; None when nothing was written: there is no such run, it is
+        over, or it was asked before.
+    """
+    status: str | None = connection.execute(
+        _CANCEL, {"id": run_id, "reason": reason, "instant": instant}
+    ).scalar_one_or_none()
+    return status

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, RowMapping
 
 from db.clock import AT
-from db.executions import INTERRUPT, Interrupt, whom
+from db.executions import Interrupt, Scope, interrupting, whom
 from db.statement import Statement, as_json
 
 # One statement: the mutation, the wakes it owes and the events it causes stand or fall together. The wakes and events
@@ -34,14 +34,20 @@ _RECORD: Final = Statement(f"""
     SELECT committed_at FROM mutation""")
 
 _FIND: Final = Statement("SELECT facts, committed_at, result FROM mutations WHERE id = :id")
-# The interrupt goes along, to spare a round trip: it is the one other thing that a settling writes.
-_SETTLE: Final = Statement(f"""
-    WITH interrupted AS ({INTERRUPT}),
-    said AS (SELECT CASE WHEN CAST(:task_id AS text) IS NOT NULL THEN
-        jsonb_build_object('interrupted', ARRAY(SELECT CAST(id AS text) FROM interrupted ORDER BY id)) END AS more)
-    UPDATE mutations SET settled_at = {AT}, result = CAST(:result AS jsonb) || coalesce(said.more, '{{}}')
-    FROM said WHERE id = :id AND settled_at IS NULL
-    RETURNING ARRAY(SELECT CAST(id AS text) FROM interrupted ORDER BY id)""")
+
+
+def _settling(scope: Scope) -> Statement:
+    # The interrupt goes along, to spare a round trip: it is the one other thing that a settling writes.
+    return Statement(f"""
+        WITH interrupted AS ({interrupting(scope)}),
+        said AS (SELECT CASE WHEN CAST(:{scope}_id AS text) IS NOT NULL THEN
+            jsonb_build_object('interrupted', ARRAY(SELECT CAST(id AS text) FROM interrupted ORDER BY id)) END AS more)
+        UPDATE mutations SET settled_at = {AT}, result = CAST(:result AS jsonb) || coalesce(said.more, '{{}}')
+        FROM said WHERE id = :id AND settled_at IS NULL
+        RETURNING ARRAY(SELECT CAST(id AS text) FROM interrupted ORDER BY id)""")
+
+
+_SETTLE: Final[Mapping[Scope, Statement]] = {"task": _settling("task"), "workspace": _settling("workspace")}
 _WAKES: Final = Statement("SELECT * FROM wakes WHERE mutation_id = :id ORDER BY length(id), id")
 
 
@@ -93,7 +99,8 @@ def settle(
         The runs that were asked to stop, which the stored result names as well.
     """
     params = {"id": mutation_id, "result": as_json(result), "instant": instant, **whom(interrupt)}
-    found: list[str] | None = _SETTLE.run(connection, params).scalar_one_or_none()
+    settling = _SETTLE[interrupt.scope if interrupt else "task"]
+    found: list[str] | None = settling.run(connection, params).scalar_one_or_none()
     return found or []
 
 

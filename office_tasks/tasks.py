@@ -180,9 +180,9 @@ def settle_mutation(self: OfficeTask, mutation_id: str) -> Result:
 
 
 @app.task(name="office.pause_workspace", bind=True)
-def pause_workspace(self: OfficeTask, workspace_id: str, reason: str = "") -> Result:
-    """Pull a workspace's kill switch."""
-    return pauses.pause_workspace(self.office.engine, _unless_poisoned(self), workspace_id, reason)
+def pause_workspace(self: OfficeTask, workspace_id: str, reason: str = "", interrupt: bool = False) -> Result:
+    """Pull a workspace's kill switch; `interrupt` asks what its agents execute to stop."""
+    return pauses.pause_workspace(self.office.engine, _unless_poisoned(self), workspace_id, reason, interrupt=interrupt)
 
 
 @app.task(name="office.resume_workspace", bind=True)

@@ -57,6 +57,17 @@ def text(field: str, value: object, *, limit: int | None = None) -> str:
     return value
 
 
+def flag(field: str, value: object) -> bool:
+    """Return `value` when it is a boolean: what is merely true in Python ("no", 0.5) is not taken for a yes.
+
+    Raises:
+        InvalidInput: naming `field`.
+    """
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{field}: must be true or false, not {type(value).__name__}")
+    return value
+
+
 def given_key(value: object) -> str | None:
     """Return a key as its caller gave it; None and "" mean "no dedup" (ADM-3.1), blank is refused (C30)."""
     if value is None or value == "":

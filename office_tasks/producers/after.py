@@ -29,10 +29,11 @@ Result = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Interrupt:
-    """Whose running executions on a task are to stop; nobody named means everybody's."""
+    """Whose running executions are to stop: an agent's or everybody's on a task, or a workspace's (REC-2.10)."""
 
-    task_id: str
-    agent_profile_id: str | None
+    task_id: str | None = None
+    agent_profile_id: str | None = None
+    workspace_id: str | None = None
 
 
 def find(engine: Engine, mutation_id: str) -> mutations.Recorded | None:
@@ -152,14 +153,20 @@ def _interrupt(engine: Engine, interrupt: executions.Interrupt) -> Result:
         with autocommit(engine) as connection:
             return _interrupted(executions.interrupt(connection, interrupt), interrupt)
     except DBAPIError as error:
-        log.warning("interrupt_failed", task_id=interrupt.task_id, error=brief(error))
+        log.warning("interrupt_failed", **_where(interrupt), error=brief(error))
         return {"interrupted": None}
 
 
 def _interrupted(runs: Sequence[str], interrupt: executions.Interrupt) -> Result:
     for run_id in runs:
-        log.info("run_interrupted", run_id=run_id, task_id=interrupt.task_id)
+        log.info("run_interrupted", run_id=run_id, **_where(interrupt))
     return {"interrupted": list(runs)}
+
+
+def _where(interrupt: executions.Interrupt) -> dict[str, str | None]:
+    if interrupt.scope == "workspace":
+        return {"workspace_id": interrupt.workspace_id}
+    return {"task_id": interrupt.task_id}
 
 
 def _woken(answers: Sequence[Answer]) -> Result:

@@ -14,7 +14,7 @@ from db.engine import autocommit
 from office_tasks import validation
 from office_tasks.admission import stored
 from office_tasks.errors import NotFound
-from office_tasks.producers.after import Result, admit_owed
+from office_tasks.producers.after import Interrupt, Result, admit_owed
 from office_tasks.producers.mutation import THE_USER, Change, Note, Transaction, commit
 
 # What one resumption takes up by itself; the relay goes on from there.
@@ -22,17 +22,28 @@ MOST_REPLAYED: Final = 500
 
 
 def pause_workspace(
-    engine: Engine, mutation_id: str, workspace_id: object, reason: object = "", instant: dt.datetime | None = None
+    engine: Engine,
+    mutation_id: str,
+    workspace_id: object,
+    reason: object = "",
+    instant: dt.datetime | None = None,
+    *,
+    interrupt: object = False,
 ) -> Result:
     """Pause a workspace: from its commit on, gate 2 refuses every wake of its agents. Pausing twice changes nothing.
 
+    Running executions go on, unless `interrupt`: after the commit they are asked to stop (REC-2.10), those of a
+    workspace that was paused before as well, and are named in the result's `interrupted`.
+
     Raises:
+        InvalidInput: a bad identifier or reason, or an `interrupt` that is no boolean.
         NotFound: no such workspace.
     """
     work = partial(
         _pause,
         workspace_id=validation.identifier("workspace_id", workspace_id),
         reason=validation.text("reason", reason, limit=validation.MAX_TITLE_BYTES),
+        interrupt=validation.flag("interrupt", interrupt),
     )
     return commit(engine, mutation_id, work, instant)
 
@@ -50,11 +61,12 @@ def resume_workspace(
     return {**result, "replayed": _replay(engine, wanted, instant)}
 
 
-def _pause(tx: Transaction, *, workspace_id: str, reason: str) -> Change:
+def _pause(tx: Transaction, *, workspace_id: str, reason: str, interrupt: bool) -> Change:
     _lock(tx, workspace_id)
     changed = pauses.pause(tx.connection, workspace_id, reason, tx.instant)
     result = {"workspace_id": workspace_id, "paused": True, "changed": changed}
-    return Change(kind="pause_workspace", actor=THE_USER, result=result)
+    whom = Interrupt(workspace_id=workspace_id) if interrupt else None
+    return Change(kind="pause_workspace", actor=THE_USER, result=result, interrupt=whom)
 
 
 def _resume(tx: Transaction, *, workspace_id: str) -> Change:

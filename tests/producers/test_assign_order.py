@@ -42,7 +42,7 @@ def test_the_displaced_runners_retries_are_cancelled_and_its_execution_interrupt
     assert did.result["cancelled_retries"] == [str(t1.retry)]
     assert did.result["interrupted"] == [str(t1.running)]
     assert state(t1, t1.retry) == ("cancelled", "task_reassigned", False)
-    assert state(t1, t1.running) == ("claimed", None, True)
+    assert state(t1, t1.running) == ("claimed", "interrupted", True)
     assert t1.board.run(t1.retry)["scheduled_retry_at"] is None
 
 

@@ -21,13 +21,13 @@ def at(make_test_engine):
 def cut_off(monkeypatch, tmp_path):
     """Return a function that makes a call and ends it at a fault point, by default right after its commit."""
 
-    def call(work, *args, point="after_commit"):
+    def call(work, *args, point="after_commit", **more):
         fault = Fault("raise", tmp_path / point)
         with monkeypatch.context() as patch:
             patch.setenv(ENVIRONMENT, fault.at(point))
             fault.once()
             with pytest.raises(FaultPointError):
-                work(*args)
+                work(*args, **more)
 
     return call
 
