@@ -24,6 +24,28 @@ _AGENTS: Final = text("""
     SELECT id, workspace_id, name, role, status, permissions, max_concurrent_sessions, created_at
     FROM agents WHERE CAST(:workspace_id AS text) IS NULL OR workspace_id = :workspace_id ORDER BY workspace_id, id""")
 
+# What an agent has before it, and whether its workspace holds it up.
+_WORK_OF_AGENT: Final = text("""
+    SELECT workspace_id,
+           EXISTS (SELECT FROM pauses
+                   WHERE workspace_id = agents.workspace_id AND resumed_at IS NULL) AS workspace_paused,
+           (SELECT count(*) FROM runs WHERE agent_profile_id = agents.id AND runs.status = 'queued') AS queued,
+           (SELECT count(*) FROM runs WHERE agent_profile_id = agents.id AND runs.status = 'claimed') AS executing,
+           (SELECT count(*) FROM wakes WHERE agent_profile_id = agents.id AND state = 'owed') AS owed
+    FROM agents WHERE id = :agent_profile_id""")
+
+# The same of all agents of a workspace.
+_WORK_OF_WORKSPACE: Final = text("""
+    SELECT pauses.paused_at, pauses.reason,
+           (SELECT count(*) FROM agents JOIN runs ON runs.agent_profile_id = agents.id
+            WHERE agents.workspace_id = workspaces.id AND runs.status = 'queued') AS queued,
+           (SELECT count(*) FROM agents JOIN runs ON runs.agent_profile_id = agents.id
+            WHERE agents.workspace_id = workspaces.id AND runs.status = 'claimed') AS executing,
+           (SELECT count(*) FROM agents JOIN wakes ON wakes.agent_profile_id = agents.id
+            WHERE agents.workspace_id = workspaces.id AND wakes.state = 'owed') AS owed
+    FROM workspaces LEFT JOIN pauses ON pauses.workspace_id = workspaces.id AND pauses.resumed_at IS NULL
+    WHERE workspaces.id = :workspace_id""")
+
 _STEPS: Final = text("""
     SELECT id, workspace_id, workflow_id, name, auto_start, primary_agent_id
     FROM steps WHERE CAST(:workspace_id AS text) IS NULL OR workspace_id = :workspace_id
@@ -54,6 +76,16 @@ def workspaces(connection: Connection) -> Rows:
 def agents(connection: Connection, workspace_id: str | None) -> Rows:
     """Return the agents of a workspace, or of all."""
     return _rows(connection, _AGENTS, workspace_id=workspace_id)
+
+
+def work_of_agent(connection: Connection, agent_profile_id: str) -> Mapping[str, Any]:
+    """Return what a known agent has queued, executing and owed, and whether its workspace is paused."""
+    return _rows(connection, _WORK_OF_AGENT, agent_profile_id=agent_profile_id)[0]
+
+
+def work_of_workspace(connection: Connection, workspace_id: str) -> Mapping[str, Any]:
+    """Return what a known workspace's agents have queued, executing and owed, and since when and why it is paused."""
+    return _rows(connection, _WORK_OF_WORKSPACE, workspace_id=workspace_id)[0]
 
 
 def steps(connection: Connection, workspace_id: str | None) -> Rows:

@@ -76,17 +76,27 @@ def create_agent(
     )
 
 
-def set_agent_status(engine: Engine, agent_profile_id: str, status: str) -> None:
+def set_agent_status(engine: Engine, agent_profile_id: str, status: str) -> str:
     """Set whether an agent may be woken: `active`, `paused`, `stopped` or `pending_approval`.
 
+    Its queued runs wait while it may not; what it executes goes on.
+
+    Returns:
+        The status that it had before.
+
     Raises:
-        InvalidInput: an unknown status.
+        InvalidInput: a bad identifier, or an unknown status.
         NotFound: no such agent.
     """
-    statement = update(Agent).where(Agent.id == agent_profile_id).values(status=_agent_status(status))
+    wanted = validation.identifier("agent_profile_id", agent_profile_id)
+    before = select(Agent.status).where(Agent.id == wanted).with_for_update()
+    changed = update(Agent).where(Agent.id == wanted).values(status=_agent_status(status))
     with engine.begin() as connection:
-        if connection.execute(statement).rowcount != 1:
+        was = connection.execute(before).scalar_one_or_none()
+        if was is None:
             raise NotFound(f"there is no agent {agent_profile_id!r}")
+        connection.execute(changed)
+    return was
 
 
 def create_project(engine: Engine, workspace_id: str, project_id: str, name: str = "") -> None:

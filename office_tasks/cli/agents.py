@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
-from office_tasks.cli.output import AsJson, show
+from office_tasks.cli.output import AsJson, show, show_json
 
 commands = typer.Typer(help="Agents: who can be woken.", no_args_is_help=True)
 
@@ -53,11 +54,53 @@ def list_(
     show(rows, ("id", "workspace_id", "name", "role", "status"), as_json=as_json)
 
 
-@commands.command("status")
-def set_status(agent_profile_id: str, status: str) -> None:
-    """Set whether an agent may be woken: active, paused, stopped or pending_approval."""
-    from office_tasks import admin
-    from office_tasks.cli.context import engine
+@commands.command()
+def pause(agent_profile_id: str, as_json: AsJson = False) -> None:
+    """Wake it no more until it is resumed; its queued runs wait, and what it executes goes on."""
+    _set_aside(agent_profile_id, "paused", as_json=as_json)
 
-    admin.set_agent_status(engine(), agent_profile_id, status)
-    typer.echo(f"agent {agent_profile_id} is {status}")
+
+@commands.command()
+def stop(agent_profile_id: str, as_json: AsJson = False) -> None:
+    """Wake it no more, as pausing does; it is meant to stay so."""
+    _set_aside(agent_profile_id, "stopped", as_json=as_json)
+
+
+@commands.command()
+def resume(agent_profile_id: str, as_json: AsJson = False) -> None:
+    """Let it be woken again, whatever kept it from that: paused, stopped or pending approval."""
+    work = _set(agent_profile_id, "active")
+    if as_json:
+        show_json(work)
+        return
+    typer.echo(f"agent {agent_profile_id} is {_changed(work)}")
+    if work["workspace_paused"]:
+        typer.echo(f"its workspace {work['workspace_id']} is paused: nothing of it starts until that is resumed")
+    typer.echo(f"runs that wait and may be claimed now: {work['queued']}")
+    typer.echo(f"wakes that are owed, which the relay decides: {work['owed']}")
+    typer.echo("tasks that it was refused meanwhile and never started, the sweep brings back")
+
+
+def _set_aside(agent_profile_id: str, status: str, *, as_json: bool) -> None:
+    work = _set(agent_profile_id, status)
+    if as_json:
+        show_json(work)
+        return
+    typer.echo(f"agent {agent_profile_id} is {_changed(work)}: new wakes are refused")
+    typer.echo(f"runs that wait, and are not claimed until it is resumed: {work['queued']}")
+    typer.echo(f"executions that go on: {work['executing']}")
+
+
+def _set(agent_profile_id: str, status: str) -> dict[str, Any]:
+    from db import listing
+    from office_tasks import admin
+    from office_tasks.cli.context import connection, engine
+
+    was = admin.set_agent_status(engine(), agent_profile_id, status)
+    with connection() as reading:
+        work = listing.work_of_agent(reading, agent_profile_id)
+    return {"agent_profile_id": agent_profile_id, "status": status, "was": was, "changed": was != status, **work}
+
+
+def _changed(work: Mapping[str, Any]) -> str:
+    return f"{work['status']} (it was {work['was']})" if work["changed"] else f"{work['status']} already"

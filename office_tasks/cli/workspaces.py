@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
-from office_tasks.cli.output import AsJson, show
+from office_tasks.cli.output import AsJson, show, show_json
 
 commands = typer.Typer(
     help="Workspaces: one office each, with its agents, tasks and pause switch.", no_args_is_help=True
@@ -39,3 +40,66 @@ def list_(as_json: AsJson = False) -> None:
     with connection() as reading:
         rows = listing.workspaces(reading)
     show(rows, ("id", "name", "office_workflow_id", "paused", "agents", "tasks"), as_json=as_json)
+
+
+@commands.command()
+def pause(
+    workspace_id: str,
+    reason: Annotated[str, typer.Option(help="Why, for whoever finds it paused.")] = "",
+    interrupt: Annotated[bool, typer.Option("--interrupt", help="Ask what its agents execute to stop.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Pull its kill switch: no wake of its agents is admitted, and no run claimed, until it is resumed."""
+    from office_tasks.cli.context import engine
+    from office_tasks.ids import new_id
+    from office_tasks.producers.pauses import pause_workspace
+
+    done = pause_workspace(engine(), str(new_id()), workspace_id, reason, interrupt=interrupt)
+    work = _work(workspace_id)
+    if as_json:
+        show_json({**done, **work})
+        return
+    typer.echo(f"workspace {workspace_id} is paused{'' if done['changed'] else ' already'}{_because(work)}")
+    typer.echo(f"runs that wait until it is resumed: {work['queued']}")
+    typer.echo(_executions(done, work, interrupt=interrupt))
+
+
+@commands.command()
+def resume(workspace_id: str, as_json: AsJson = False) -> None:
+    """Let it work again; the wakes that it owes pass the gates now, oldest first."""
+    from office_tasks.cli.context import engine
+    from office_tasks.ids import new_id
+    from office_tasks.producers.pauses import resume_workspace
+
+    done = resume_workspace(engine(), str(new_id()), workspace_id)
+    work = _work(workspace_id)
+    if as_json:
+        show_json({**done, **work})
+        return
+    typer.echo(f"workspace {workspace_id} is {'resumed' if done['changed'] else 'not paused'}")
+    decided = ", ".join(f"{count} {outcome}" for outcome, count in sorted(done["replayed"].items()))
+    typer.echo(f"wakes that it owed: {decided or 'none'}; made moot by later assignments: {done['superseded']}")
+    if work["owed"]:
+        typer.echo(f"wakes still owed, which the relay decides: {work['owed']}")
+    typer.echo(f"runs that wait and may be claimed now: {work['queued']}")
+
+
+def _work(workspace_id: str) -> Mapping[str, Any]:
+    from db import listing
+    from office_tasks.cli.context import connection
+
+    with connection() as reading:
+        return listing.work_of_workspace(reading, workspace_id)
+
+
+def _because(work: Mapping[str, Any]) -> str:
+    since = f", since {work['paused_at']:%Y-%m-%d %H:%M:%S} UTC" if work["paused_at"] else ""
+    return f"{since}: {work['reason']}" if work["reason"] else since
+
+
+def _executions(done: Mapping[str, Any], work: Mapping[str, Any], *, interrupt: bool) -> str:
+    if not interrupt:
+        return f"executions that go on (--interrupt asks them to stop): {work['executing']}"
+    if done["interrupted"] is None:
+        return "the executions could not be asked to stop yet: the relay asks them"
+    return f"executions asked to stop: {', '.join(done['interrupted']) or 'none'}"

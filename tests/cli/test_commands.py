@@ -50,7 +50,7 @@ def test_assigning_says_what_came_of_the_wake(run):
     assert run("task", "assign", "T1", "bob").out == "task T1 is assigned to bob\nwake of bob: queued\n"
     assert run("task", "assign", "T1", "bob").out.endswith("wake of bob: coalesced\n")
     assert run("task", "assign", "T1", "").out == "task T1 is unassigned\n"
-    assert run("agent", "status", "ana", "stopped").out == "agent ana is stopped\n"
+    run("agent", "stop", "ana")
     refused = run("task", "assign", "T1", "ana")
     assert (refused.code, refused.out.splitlines()[1]) == (0, "wake of ana: none (agent_not_wakeable, decided)")
     result = listed(run, "task", "assign", "T1", "bob", "--caller", "bob")
@@ -82,9 +82,8 @@ def test_tasks_are_listed_the_newest_first_and_no_more_than_asked_for(run):
         (("agent", "create", "nowhere", "zoe"), "there is no workspace 'nowhere'"),
         (("agent", "create", "acme", "ana"), "there is already 'ana' among the agents"),
         (("agent", "create", "acme", "  "), "agent_profile_id: must not be empty or blank"),
-        (("agent", "status", "zoe", "active"), "there is no agent 'zoe'"),
         (
-            ("agent", "status", "ana", "asleep"),
+            ("agent", "create", "acme", "zoe", "--status", "asleep"),
             "status: must be one of active, paused, stopped, pending_approval, not 'asleep'",
         ),
     ],
