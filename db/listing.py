@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -62,6 +63,21 @@ _TASKS: Final = text(f"""{_TASK}
 
 _ONE_TASK: Final = text(f"{_TASK} WHERE id = :task_id")
 
+_RUN: Final = """
+    SELECT id, agent_profile_id, reason, task_id, status, attempt, coalesced_count, requested_at, claimed_at,
+           lease_expires_at, scheduled_retry_at, finished_at, cancel_requested_at, cancel_reason, session_id,
+           idempotency_key, payload, result, error
+    FROM runs"""
+
+# Their ids are ordered by when they were admitted.
+_RUNS: Final = text(f"""{_RUN}
+    WHERE (CAST(:task_id AS text) IS NULL OR task_id = :task_id)
+      AND (CAST(:agent_profile_id AS text) IS NULL OR agent_profile_id = :agent_profile_id)
+      AND (CAST(:status AS text) IS NULL OR status = :status)
+    ORDER BY id DESC LIMIT :most""")
+
+_ONE_RUN: Final = text(f"{_RUN} WHERE id = :run_id")
+
 _WAKES_OF_TASK: Final = text("""
     SELECT id, requested_at, agent_profile_id, reason, key, actor_type, actor_id, producer, state, outcome, gate,
            run_id, observed, refusal, decided_at
@@ -101,6 +117,18 @@ def tasks(connection: Connection, workspace_id: str | None, most: int) -> Rows:
 def task(connection: Connection, task_id: str) -> Mapping[str, Any] | None:
     """Return one task with its runner, or None when there is none."""
     return next(iter(_rows(connection, _ONE_TASK, task_id=task_id)), None)
+
+
+def runs(
+    connection: Connection, *, task_id: str | None, agent_profile_id: str | None, status: str | None, most: int
+) -> Rows:
+    """Return the newest runs, of a task, an agent and a status where these are given."""
+    return _rows(connection, _RUNS, task_id=task_id, agent_profile_id=agent_profile_id, status=status, most=most)
+
+
+def run(connection: Connection, run_id: uuid.UUID) -> Mapping[str, Any] | None:
+    """Return one run, or None when there is none."""
+    return next(iter(_rows(connection, _ONE_RUN, run_id=run_id)), None)
 
 
 def wakes_of_task(connection: Connection, task_id: str) -> Rows:

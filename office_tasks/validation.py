@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import uuid
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -55,6 +56,20 @@ def text(field: str, value: object, *, limit: int | None = None) -> str:
     if limit is not None and size > limit:
         raise InvalidInput(f"{field}: is {size} bytes of UTF-8, the limit is {limit}")
     return value
+
+
+def run_id(value: object) -> uuid.UUID:
+    """Return the id of a run.
+
+    Raises:
+        InvalidInput: it is no UUID.
+    """
+    try:
+        return uuid.UUID(text("run_id", value))
+    except ValueError as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidInput(f"run_id: must be a UUID, not {repr(value)[:60]}") from None
 
 
 def flag(field: str, value: object) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -10,6 +9,7 @@ from typing import Any, Final, Literal
 from sqlalchemy import RowMapping
 
 from db.facts import NEVER_MERGED
+from db.statement import as_json
 from office_tasks import validation
 from office_tasks.reasons import TASK_ASSIGNED
 
@@ -88,6 +88,7 @@ def wake(
     keyless: Keyless = BY_DESIGN,
     generation: int | None = None,
     owed: bool = False,
+    admitted_before: bool = False,
 ) -> Wake:
     """Return a checked wake.
 
@@ -101,6 +102,7 @@ def wake(
         keyless: why there is no key, when there is none.
         generation: the generation in the key, when it has one.
         owed: its row stands already, owed by a mutation.
+        admitted_before: the payload is a run's own, as it reads back; it is taken as it is (see `stored`).
 
     Raises:
         InvalidInput: ADM-8.2.
@@ -110,7 +112,7 @@ def wake(
         id=wake_id,
         agent_profile_id=validation.identifier("agent_profile_id", agent_profile_id),
         reason=validation.identifier("reason", reason),
-        payload=validation.payload(payload),
+        payload=as_json(payload) if admitted_before else validation.payload(payload),
         key=key,
         keyless=keyless if key is None else None,
         producer=producer,
@@ -134,7 +136,7 @@ def stored(row: RowMapping) -> Wake:
         id=row["id"],
         agent_profile_id=row["agent_profile_id"],
         reason=row["reason"],
-        payload=json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":")),
+        payload=as_json(payload),
         key=row["key"],
         keyless=Keyless(row["keyless_cause"], row["keyless_detail"]) if row["key"] is None else None,
         producer=row["producer"],

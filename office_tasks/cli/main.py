@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from office_tasks.cli import agents, database, demo, processes, replay, steps, tasks, workspaces
+from office_tasks.cli import agents, database, demo, processes, replay, runs, steps, tasks, workspaces
 
 office = typer.Typer(
     help="Office Tasks: who may be woken, decided once, in Postgres.",
@@ -19,7 +19,9 @@ office = typer.Typer(
 )
 for part in (database, processes, demo, replay):
     part.register(office)
-for group, name in ((workspaces, "workspace"), (agents, "agent"), (steps, "step"), (tasks, "task")):
+for group, name in (
+    (workspaces, "workspace"), (agents, "agent"), (steps, "step"), (tasks, "task"), (runs, "run"),
+):  # fmt: skip
     office.add_typer(group.commands, name=name)
 
 

@@ -20,3 +20,4 @@ class Producer(StrEnum):
     ADD_COMMENT = "add_comment"
     RECOVERY_SWEEP = "recovery_sweep"
     FAILED_RUN = "failed_run"
+    MANUAL_RESUME = "manual_resume"

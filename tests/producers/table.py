@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from office_tasks import reasons
+from office_tasks.execution import orders
 from office_tasks.producers import bare
 from office_tasks.producers.mutation import Transaction
 from office_tasks.producers.producer import Producer
 from office_tasks.producers.reactions import Assignment, Changed, CommentAdded, StatusChange, react
 from recovery.sweep import sweep_once
+from tests.admission.rows import store_run
 from tests.producers.acts import Acts, Did
 
 BY_DESIGN = ("by_design", None)
@@ -152,6 +154,14 @@ def _swept(acts):
         acts.board.execute("UPDATE tasks SET status = 'done'")
 
 
+def _retried(acts):
+    for number in (1, 2):
+        run_id = store_run(acts.board, payload={"task_id": f"T{number}"}, status="failed")
+        wake_id, at = acts._next()
+        result = orders.retry(acts.engine, wake_id, str(run_id), at)
+        yield Did(result, acts.board.rows("SELECT * FROM wakes WHERE id = :id", id=wake_id))
+
+
 def _reacted(acts, n, producer, **changed):
     """Call the pipeline itself, as no producer of ours does: without what the row would have said."""
     from db import board
@@ -217,6 +227,7 @@ TABLE = (
     ),
     Row(P.ADD_COMMENT, R.TASK_COMMENT, "reactions._commented", _comments, varies=1),
     Row(P.ADD_COMMENT, R.TASK_MENTIONED, "reactions._mentioned", _comments, varies=1),
+    Row(P.MANUAL_RESUME, R.MANUAL_RESUME, "orders._again", _retried, keyless=BY_DESIGN),
     Row(P.RECOVERY_SWEEP, R.TASK_ASSIGNED, "sweep._dispatch", _swept, keyless=BY_DESIGN),
     *(
         Row(P.ADD_COMMENT, reason, builder, _without_comment_id(P.ADD_COMMENT),

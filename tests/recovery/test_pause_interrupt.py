@@ -10,6 +10,7 @@ from office_tasks.errors import InvalidInput
 from office_tasks.producers.after import settle
 from office_tasks.producers.pauses import pause_workspace, resume_workspace
 from tests.admission.rows import store_run
+from tests.db.plans import custom, generic, statements
 from tests.support import T0, after
 
 ASKED = "workspace_paused"
@@ -138,3 +139,14 @@ def test_an_interrupt_is_true_or_false(board, value):
     with pytest.raises(InvalidInput, match="interrupt: must be true or false"):
         pause(board, interrupt=value)
     assert board.count("mutations") == board.count("pauses") == 0
+
+
+@pytest.mark.parametrize("kind", [custom, generic])
+def test_the_interrupt_looks_at_executions_alone(board, kind):
+    """REC-2.10, R08: by the index of what is claimed, agent by agent: no walk over all runs there ever were."""
+    with statements(board.engine) as sent:
+        pause(board, interrupt=True)
+    [settling] = [one for one in sent if "workspace_paused" in one[0]]
+    plan = kind(board.engine, *settling)
+    assert "runs" not in plan.scanned
+    assert plan.indexes >= {"ix_runs_leased", "ix_agents_workspace_id"}
