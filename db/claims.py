@@ -44,19 +44,10 @@ _NEXT_IN_LINE: Final = Statement(f"""
     ORDER BY runs.requested_at, runs.id LIMIT 1
     FOR NO KEY UPDATE OF agents SKIP LOCKED""")
 
-# Every agent that has a run in line, found by leaping along the index from one to the next.
-_WAITING: Final = """
-    waiting (id) AS (
-        SELECT min(agent_profile_id) FROM runs WHERE status = 'queued'
-        UNION ALL
-        SELECT (SELECT min(agent_profile_id) FROM runs WHERE status = 'queued' AND agent_profile_id > waiting.id)
-        FROM waiting WHERE waiting.id IS NOT NULL)"""
-
 # An agent that another claimer holds is waited for: what it leaves over would otherwise be nobody's.
 _NEXT_OF_ANY_AGENT: Final = Statement(f"""
-    WITH RECURSIVE {_WAITING}
     SELECT agents.id
-    FROM waiting JOIN agents ON agents.id = waiting.id
+    FROM agents
     CROSS JOIN LATERAL (SELECT requested_at, id FROM runs WHERE agent_profile_id = agents.id AND {_DUE}
                         ORDER BY requested_at, id LIMIT 1) first
     WHERE {_FREE}
@@ -77,9 +68,8 @@ _TAKE: Final = Statement(f"""
 
 # As many as could start at this moment, up to a bound.
 _STARTABLE: Final = Statement(f"""
-    WITH RECURSIVE {_WAITING}
     SELECT count(*) FROM (
-        SELECT FROM waiting JOIN agents ON agents.id = waiting.id
+        SELECT FROM agents
         CROSS JOIN LATERAL (SELECT FROM runs WHERE agent_profile_id = agents.id AND {_DUE}
                             LIMIT greatest(coalesce(agents.max_concurrent_sessions, 1), 1)) run
         WHERE {_FREE} LIMIT :most) startable""")

@@ -26,6 +26,8 @@ SESSION_OPTIONS = {
     # A prepared statement keeps its plan, and one made while a table was known to be empty reads the whole table for
     # ever after. Every question that we ask has an index: with it, no number of rows makes an old plan wrong.
     "enable_seqscan": "off",
+    # For the same reason: a table that looks small is read through a bitmap and sorted, where an index has the order.
+    "enable_bitmapscan": "off",
 }
 
 # A session that has this has the others too; see `_refuse_a_session_without_settings`.
