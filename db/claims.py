@@ -27,39 +27,40 @@ _DUE: Final = f"""
     runs.status IN ({RUN["claim"].expected})
     AND (runs.scheduled_retry_at IS NULL OR runs.scheduled_retry_at <= office_now())"""
 
-# A row `agents`: wakeable, in a workspace that works, and with an execution to spare. A replay's is never claimed.
+# Agents that are wakeable, in a workspace that works, and with an execution to spare. A replay's is never claimed.
+_AGENTS: Final = "agents JOIN workspaces ON workspaces.id = agents.workspace_id"
 _FREE: Final = f"""
-    agents.status = '{WAKEABLE}'
-    AND EXISTS (SELECT FROM workspaces WHERE workspaces.id = agents.workspace_id AND NOT workspaces.is_replay)
+    agents.status = '{WAKEABLE}' AND NOT workspaces.is_replay
     AND NOT EXISTS (SELECT FROM pauses WHERE pauses.workspace_id = agents.workspace_id AND pauses.resumed_at IS NULL)
     AND (SELECT count(*) FROM runs busy WHERE busy.agent_profile_id = agents.id AND busy.status = 'claimed')
         < greatest(coalesce(agents.max_concurrent_sessions, 1), 1)"""
 
-# NO KEY: nothing that merely refers to the agent has to wait.
+# The agent: no other claimer's count may change. The workspace: a pause waits until its last claim is committed, and
+# then finds it. Nothing that merely refers to either has to wait.
+_LOCKS: Final = "FOR NO KEY UPDATE OF agents {wait} FOR KEY SHARE OF workspaces {wait}"
+
 _NEXT_IN_LINE: Final = Statement(f"""
     SELECT agents.id
     FROM (SELECT * FROM runs WHERE status = 'queued' ORDER BY requested_at, id LIMIT {_FIRST}) runs
-    JOIN agents ON agents.id = runs.agent_profile_id
+    JOIN ({_AGENTS}) ON agents.id = runs.agent_profile_id
     WHERE {_DUE} AND {_FREE}
-    ORDER BY runs.requested_at, runs.id LIMIT 1
-    FOR NO KEY UPDATE OF agents SKIP LOCKED""")
+    ORDER BY runs.requested_at, runs.id LIMIT 1 {_LOCKS.format(wait="SKIP LOCKED")}""")
 
 # An agent that another claimer holds is waited for: what it leaves over would otherwise be nobody's.
 _NEXT_OF_ANY_AGENT: Final = Statement(f"""
     SELECT agents.id
-    FROM agents
+    FROM {_AGENTS}
     CROSS JOIN LATERAL (SELECT requested_at, id FROM runs WHERE agent_profile_id = agents.id AND {_DUE}
                         ORDER BY requested_at, id LIMIT 1) first
     WHERE {_FREE}
-    ORDER BY first.requested_at, first.id LIMIT 1
-    FOR NO KEY UPDATE OF agents""")
+    ORDER BY first.requested_at, first.id LIMIT 1 {_LOCKS.format(wait="")}""")
 
 _TAKE: Final = Statement(f"""
     UPDATE runs SET status = '{RUN["claim"].target}', attempt = attempt + 1, scheduled_retry_at = NULL,
            claimed_at = office_now(), lease_token = CAST(:token AS uuid),
            lease_expires_at = office_now() + CAST(:lease AS interval)
     WHERE id = (
-        SELECT runs.id FROM runs JOIN agents ON agents.id = runs.agent_profile_id
+        SELECT runs.id FROM runs JOIN ({_AGENTS}) ON agents.id = runs.agent_profile_id
         WHERE agents.id = :agent_profile_id AND {_DUE} AND {_FREE}
         ORDER BY runs.requested_at, runs.id LIMIT 1
         FOR UPDATE OF runs SKIP LOCKED)
@@ -69,7 +70,7 @@ _TAKE: Final = Statement(f"""
 # As many as could start at this moment, up to a bound.
 _STARTABLE: Final = Statement(f"""
     SELECT count(*) FROM (
-        SELECT FROM agents
+        SELECT FROM {_AGENTS}
         CROSS JOIN LATERAL (SELECT FROM runs WHERE agent_profile_id = agents.id AND {_DUE}
                             LIMIT greatest(coalesce(agents.max_concurrent_sessions, 1), 1)) run
         WHERE {_FREE} LIMIT :most) startable""")

@@ -10,10 +10,9 @@ from typing import Any, Final, Literal, NamedTuple
 from sqlalchemy import Connection
 
 from db import sessions
+from db.executions import INTERRUPTED
 from db.lifecycle import RUN
 from db.statement import Statement
-
-INTERRUPTED: Final = "interrupted"
 
 Event = Literal["finish", "retry", "fail", "cancel"]
 

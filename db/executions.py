@@ -45,15 +45,12 @@ _BEFORE: Final = "claimed_at <= CAST(:committed_at AS timestamptz)"
 _WHOSE: Final[Mapping[Scope, tuple[str, str]]] = {
     "task": (
         INTERRUPTED,
-        f"""task_id = :task_id AND (CAST(:agent_profile_id AS text) IS NULL OR agent_profile_id = :agent_profile_id)
-            AND {_BEFORE}""",
+        "task_id = :task_id AND (CAST(:agent_profile_id AS text) IS NULL OR agent_profile_id = :agent_profile_id)",
     ),
-    # While the pause holds nothing may be claimed: whatever was, saw the workspace as it was before.
+    # A pause waits for the claims that are under way, and no claim follows it.
     "workspace": (
         WORKSPACE_PAUSED,
-        f"""agent_profile_id = ANY(ARRAY(SELECT id FROM agents WHERE workspace_id = :workspace_id))
-            AND ({_BEFORE} OR EXISTS (SELECT FROM pauses WHERE workspace_id = :workspace_id AND resumed_at IS NULL
-                                      AND paused_at <= CAST(:committed_at AS timestamptz)))""",
+        "agent_profile_id = ANY(ARRAY(SELECT id FROM agents WHERE workspace_id = :workspace_id))",
     ),
 }
 
@@ -63,7 +60,7 @@ def interrupting(scope: Scope) -> str:
     reason, whose = _WHOSE[scope]
     return f"""
         UPDATE runs SET cancel_requested_at = office_now(), cancel_reason = '{reason}'
-        WHERE {whose} AND status = 'claimed' AND cancel_requested_at IS NULL
+        WHERE {whose} AND {_BEFORE} AND status = 'claimed' AND cancel_requested_at IS NULL
         RETURNING id"""
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
 from structlog.testing import capture_logs
 
+from db import claims
 from office_tasks import admin, tasks
 from office_tasks.errors import InvalidInput
 from office_tasks.producers.after import settle
 from office_tasks.producers.pauses import pause_workspace, resume_workspace
 from tests.admission.rows import store_run
 from tests.db.plans import custom, generic, statements
+from tests.faults.waits import in_background, until_blocked
 from tests.support import T0, after
 
 ASKED = "workspace_paused"
@@ -118,10 +122,18 @@ def test_settled_after_the_resume_it_spares_what_began_since(board, runs, cut_of
     assert board.run(late)["cancel_requested_at"] is None
 
 
-def test_what_was_claimed_beside_the_pause_is_asked_too(board, runs):
-    """REC-2.10: a claim that did not see the pause yet has a later instant; while the pause holds, it is asked."""
-    beside = claim(board, store_run(board), after(minutes=10, seconds=1))
-    assert str(beside) in pause(board, interrupt=True)["interrupted"]
+def test_a_pause_waits_for_the_claim_that_is_under_way(board):
+    """REC-2.2, REC-2.10: so that it finds it, and none comes after it."""
+    run_id = store_run(board, reason="manual_resume")
+    store_run(board, agent="bob", reason="manual_resume")
+    with in_background() as start:
+        with board.engine.begin() as claiming:
+            claims.claim(claiming, uuid.uuid4())
+            pausing = start(pause_workspace, board.engine, "p", "acme", interrupt=True)
+            until_blocked(board.engine, like="%workspaces%")
+        assert pausing.result()["interrupted"] == [str(run_id)]
+    with board.engine.begin() as later:
+        assert claims.claim(later, uuid.uuid4()) is None
 
 
 def test_who_was_asked_before_keeps_the_reason(board, runs):
