@@ -13,10 +13,12 @@ class Scale:
     calls: int = 400
     rows_before: int = 20_000
     sizes: tuple[int, ...] = (10_000, 1_000_000)
+    queued: int = 100_000
+    claims: int = 300
 
     def with_five_million(self) -> Scale:
         """Return it with the largest size of P3 as well."""
         return replace(self, sizes=(*self.sizes, 5_000_000))
 
 
-SMOKE = Scale(rounds=1, calls=5, rows_before=50, sizes=(100, 1_000))
+SMOKE = Scale(rounds=1, calls=5, rows_before=50, sizes=(100, 1_000), queued=1_000, claims=5)

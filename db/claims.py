@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection
 
+from db.errors import DbError
 from db.lifecycle import RUN
 from db.statement import Statement
 from db.states import WAKEABLE
@@ -91,21 +92,27 @@ class Claimed(NamedTuple):
     lease_token: uuid.UUID
 
 
+class Overtaken(DbError):
+    """The agent that was found has no execution to spare any more: another claimer was faster. Look again."""
+
+
 def claim(connection: Connection, token: uuid.UUID) -> Claimed | None:
     """Claim the next run that may start: the oldest of a wakeable agent below its limit, in a workspace at work.
 
     Args:
-        connection: in a transaction; its end frees the agent for other claimers.
+        connection: in a transaction of its own; its end frees the agent for other claimers.
         token: a new one, which every later write must name.
 
     Returns:
         The run, claimed for `LEASE`; None when nothing may start now.
+
+    Raises:
+        Overtaken: nothing is claimed, and the transaction is to be rolled back: to look again while this agent is held
+            could be to wait for somebody who waits for us.
     """
     for look in (_NEXT_IN_LINE, _NEXT_OF_ANY_AGENT):
-        agent_profile_id = look.run(connection, {}).scalar_one_or_none()
-        taken = _take(connection, agent_profile_id, token) if agent_profile_id else None
-        if taken:
-            return taken
+        if agent_profile_id := look.run(connection, {}).scalar_one_or_none():
+            return _take(connection, agent_profile_id, token)
     return None
 
 
@@ -115,7 +122,9 @@ def startable(connection: Connection, most: int) -> int:
     return count
 
 
-def _take(connection: Connection, agent_profile_id: str, token: uuid.UUID) -> Claimed | None:
+def _take(connection: Connection, agent_profile_id: str, token: uuid.UUID) -> Claimed:
     params = {"agent_profile_id": agent_profile_id, "token": token, "lease": LEASE}
     row = _TAKE.run(connection, params).one_or_none()
-    return Claimed(*row) if row else None
+    if row is None:
+        raise Overtaken(f"agent {agent_profile_id!r} was claimed for by another")
+    return Claimed(*row)
