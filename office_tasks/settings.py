@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Self
+import datetime as dt
+from collections.abc import Mapping
+from typing import Final, Self
 
 from pydantic import Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -10,7 +12,13 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
 from office_tasks import urls
+from office_tasks.admin import LOOKBACK_HOURS
+from office_tasks.admission.windows import ALLOWANCE_WINDOW, DUPLICATE_LOOKBACK
 from office_tasks.errors import OfficeError
+
+_WINDOWS: Final = {"the duplicate window": DUPLICATE_LOOKBACK, "the allowance window": ALLOWANCE_WINDOW}
+# What a run is still asked for after it ended: whether its task was ever started, and what the gates count.
+_NEEDS_RUNS: Final = {"the longest recovery_lookback_hours": dt.timedelta(hours=max(LOOKBACK_HOURS)), **_WINDOWS}
 
 
 class SettingsError(OfficeError):
@@ -37,6 +45,8 @@ class Settings(BaseSettings):
     )
     run_time_limit: int | None = Field(default=None, ge=1, description="seconds; none when it is not set")
     result_expires: int = Field(default=3_600, ge=60, description="seconds")
+    run_retention_days: int = Field(default=90, le=36_500, description="days")
+    history_retention_days: int = Field(default=14, le=36_500, description="days")
     log_level: str = Field(default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")
 
     @model_validator(mode="after")
@@ -46,6 +56,12 @@ class Settings(BaseSettings):
                 "OFFICE_SOFT_TIME_LIMIT < OFFICE_TIME_LIMIT < OFFICE_VISIBILITY_TIMEOUT must hold, but they are "
                 f"{self.soft_time_limit}, {self.time_limit} and {self.visibility_timeout}"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _history_outlives_what_asks_for_it(self) -> Self:
+        _refuse_less("OFFICE_RUN_RETENTION_DAYS", self.run_retention_days, _NEEDS_RUNS)
+        _refuse_less("OFFICE_HISTORY_RETENTION_DAYS", self.history_retention_days, _WINDOWS)
         return self
 
     @model_validator(mode="after")
@@ -68,6 +84,16 @@ class Settings(BaseSettings):
         return self
 
     @property
+    def run_retention(self) -> dt.timedelta:
+        """Return how long a run is kept after it ended."""
+        return dt.timedelta(days=self.run_retention_days)
+
+    @property
+    def history_retention(self) -> dt.timedelta:
+        """Return how long wakes, mutations, events and deliveries are kept after they were over."""
+        return dt.timedelta(days=self.history_retention_days)
+
+    @property
     def stream_url(self) -> str | None:
         """Return the Redis that the event stream lives in, or None when the broker is none and no other is named."""
         url = (self.events_url or self.broker_url).get_secret_value()
@@ -77,6 +103,16 @@ class Settings(BaseSettings):
     def backend_url(self) -> str:
         """Return where results are kept."""
         return (self.result_backend or self.broker_url).get_secret_value()
+
+
+def _refuse_less(variable: str, days: int, needs: Mapping[str, dt.timedelta]) -> None:
+    """Refuse a retention that is not longer than whatever looks back at what it keeps (REC-3.3)."""
+    what, longest = max(needs.items(), key=lambda need: need[1])
+    if dt.timedelta(days=days) <= longest:
+        raise ValueError(
+            f"{variable} must be at least {longest.days + 1}, but it is {days}: what ended must be kept for longer "
+            f"than {what} ({longest // dt.timedelta(hours=1)} h), or a purge would change what is decided"
+        )
 
 
 def load() -> Settings:

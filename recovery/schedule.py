@@ -17,6 +17,7 @@ SCHEDULE: Final = {
     "dispatch-queued-runs": _every(5, "recovery.dispatch_queued_runs"),
     "rescue-stale-claims": _every(30, "recovery.rescue_stale_claims"),
     "recover-unstarted-tasks": _every(60, "recovery.recover_unstarted_tasks"),
+    "purge-history": _every(3_600, "recovery.purge_history"),
 }
 
 app.add_defaults({"beat_schedule": SCHEDULE})

@@ -7,6 +7,7 @@ from typing import Any
 from office_tasks import app
 from office_tasks.base import OfficeTask
 from recovery.dispatch import dispatch_once
+from recovery.purge import purge_once
 from recovery.relay import relay_once
 from recovery.rescue import rescue_once
 from recovery.sweep import sweep_once
@@ -34,3 +35,10 @@ def rescue_stale_claims(self: OfficeTask) -> dict[str, int]:
 def dispatch_queued_runs(self: OfficeTask) -> dict[str, int]:
     """Send signals that were lost."""
     return dispatch_once(self.office.engine, self.app)
+
+
+@app.task(name="recovery.purge_history", bind=True)
+def purge_history(self: OfficeTask) -> dict[str, int | bool]:
+    """Delete what is past its retention."""
+    settings = self.office.settings
+    return purge_once(self.office.engine, settings.run_retention, settings.history_retention)

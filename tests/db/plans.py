@@ -17,6 +17,7 @@ class Plan(NamedTuple):
     indexes: frozenset[str]
     scanned: frozenset[str]
     blocks: int
+    kinds: frozenset[str]
 
 
 @contextmanager
@@ -64,6 +65,7 @@ def _flat(statement: str, root: dict[str, Any]) -> Plan:
         frozenset(node["Index Name"] for node in nodes if "Index Name" in node),
         frozenset(node["Relation Name"] for node in nodes if node["Node Type"] == "Seq Scan"),
         root.get("Shared Hit Blocks", 0) + root.get("Shared Read Blocks", 0),
+        frozenset(node["Node Type"] for node in nodes),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import subprocess
 import sys
 import textwrap
@@ -10,6 +11,8 @@ import pytest
 from celery.app.defaults import NAMESPACES, flatten
 
 from office_tasks import app
+from office_tasks.admin import LOOKBACK_HOURS
+from office_tasks.admission import ALLOWANCE_WINDOW, DUPLICATE_LOOKBACK
 from office_tasks.configuration import configuration
 from office_tasks.settings import Settings, SettingsError, load
 from tests.nodes.engine import ROOT
@@ -29,6 +32,7 @@ TASKS = {
     "office.onboard_task",
     "office.set_task_status",
     "office.task_updated",
+    "recovery.purge_history",
     "recovery.recover_unstarted_tasks",
     "recovery.relay_owed",
 }
@@ -71,11 +75,15 @@ def test_task_names_are_wire_format():
         ({"BROKER_URL": "redis://:secret@h:port/0"}, ["OFFICE_BROKER_URL", "port"]),
         ({"RESULT_BACKEND": "bogus://x"}, ["OFFICE_RESULT_BACKEND", "bogus://"]),
         ({"EVENTS_URL": "http://x"}, ["OFFICE_EVENTS_URL", "http://"]),
+        ({"RUN_RETENTION_DAYS": "30"}, ["OFFICE_RUN_RETENTION_DAYS must be at least 31", "is 30", "lookback", "720 h"]),
+        ({"RUN_RETENTION_DAYS": "-1"}, ["OFFICE_RUN_RETENTION_DAYS must be at least 31"]),
+        ({"HISTORY_RETENTION_DAYS": "1"}, ["OFFICE_HISTORY_RETENTION_DAYS must be at least 2", "duplicate", "24 h"]),
+        ({"RUN_RETENTION_DAYS": "99999999999"}, ["OFFICE_RUN_RETENTION_DAYS"]),
         ({"CONCURRENCY": "0", "LOG_LEVEL": "LOUD"}, ["OFFICE_CONCURRENCY", "OFFICE_LOG_LEVEL"]),
     ],
 )
 def test_a_bad_setting_is_one_sentence(monkeypatch, given, named):
-    """8-engineering, habit 14, OPS-2: the sentence names the variables and never a secret."""
+    """8-engineering, habit 14, OPS-2, REC-3.3: the sentence names the variables and never a secret."""
     for name, value in given.items():
         monkeypatch.setenv(f"OFFICE_{name}", value)
     with pytest.raises(SettingsError) as refused:
@@ -83,6 +91,15 @@ def test_a_bad_setting_is_one_sentence(monkeypatch, given, named):
     assert all(word in str(refused.value) for word in named)
     assert "secret" not in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_the_shortest_retention_outlives_every_window():
+    """REC-3.3: 31 days of runs, 2 of the rest; the bounds follow from the windows, and the defaults are beyond them."""
+    shortest = Settings(run_retention_days=31, history_retention_days=2)
+    lookback = dt.timedelta(hours=max(LOOKBACK_HOURS))
+    assert shortest.run_retention > max(lookback, DUPLICATE_LOOKBACK, ALLOWANCE_WINDOW)
+    assert shortest.history_retention > max(DUPLICATE_LOOKBACK, ALLOWANCE_WINDOW)
+    assert (Settings().run_retention.days, Settings().history_retention.days) == (90, 14)
 
 
 def test_importing_reads_no_setting_and_opens_nothing():
