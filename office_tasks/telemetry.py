@@ -16,6 +16,7 @@ _KEYLESS: Final = Counter("office_run_dedup_keyless_total", "Wakes decided witho
 _LIMIT: Final = Counter("office_assignment_rate_limit_total", "What the assignment allowance did", ["reason"])
 _ADMISSIONS: Final = Counter("office_run_admissions_total", "Wakes decided", ["reason", "outcome"])
 _EXECUTIONS: Final = Counter("office_run_executions_total", "Executions that ended", ["reason", "result"])
+_RECOVERY: Final = Counter("office_recovery_total", "Ticks of the recovery jobs", ["job", "result"])
 _REFUSALS: Final = Counter("office_run_refusals_total", "Wakes refused", ["reason", "refusal"])
 
 
@@ -47,3 +48,8 @@ def count_refusal(reason: str, refusal: str) -> None:
 def count_execution(reason: str, result: str) -> None:
     """Count one execution's end: `finished`, `retried`, `failed`, `cancelled`, or `lost` to whoever took it over."""
     _EXECUTIONS.labels(label(reason), result).inc()
+
+
+def count_recovery(job: str, result: str) -> None:
+    """Count one tick of a recovery job: `done`, `failed`, or `skipped` when another was at work (REC-3.5)."""
+    _RECOVERY.labels(job, result).inc()
