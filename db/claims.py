@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection
@@ -42,9 +43,10 @@ _LOCKS: Final = "FOR NO KEY UPDATE OF agents {wait} FOR KEY SHARE OF workspaces 
 
 _NEXT_IN_LINE: Final = Statement(f"""
     SELECT agents.id
-    FROM (SELECT * FROM runs WHERE status = 'queued' ORDER BY requested_at, id LIMIT {_FIRST}) runs
+    FROM (SELECT id, agent_profile_id, requested_at, status, scheduled_retry_at
+          FROM runs WHERE status = 'queued' ORDER BY requested_at, id LIMIT {_FIRST}) runs
     JOIN ({_AGENTS}) ON agents.id = runs.agent_profile_id
-    WHERE {_DUE} AND {_FREE}
+    WHERE {_DUE} AND {_FREE} AND agents.id <> ALL(CAST(:passed AS text[]))
     ORDER BY runs.requested_at, runs.id LIMIT 1 {_LOCKS.format(wait="SKIP LOCKED")}""")
 
 # An agent that another claimer holds is waited for: what it leaves over would otherwise be nobody's.
@@ -53,7 +55,7 @@ _NEXT_OF_ANY_AGENT: Final = Statement(f"""
     FROM {_AGENTS}
     CROSS JOIN LATERAL (SELECT requested_at, id FROM runs WHERE agent_profile_id = agents.id AND {_DUE}
                         ORDER BY requested_at, id LIMIT 1) first
-    WHERE {_FREE}
+    WHERE {_FREE} AND agents.id <> ALL(CAST(:passed AS text[]))
     ORDER BY first.requested_at, first.id LIMIT 1 {_LOCKS.format(wait="")}""")
 
 _TAKE: Final = Statement(f"""
@@ -93,15 +95,21 @@ class Claimed(NamedTuple):
 
 
 class Overtaken(DbError):
-    """The agent that was found has no execution to spare any more: another claimer was faster. Look again."""
+    """The agent that was found has nothing to claim any more: another was faster, or holds the run. Look again."""
+
+    def __init__(self, agent_profile_id: str) -> None:
+        """Say which agent it was: it is to be passed over then."""
+        super().__init__(f"agent {agent_profile_id!r} has nothing to claim at the moment")
+        self.agent_profile_id = agent_profile_id
 
 
-def claim(connection: Connection, token: uuid.UUID) -> Claimed | None:
+def claim(connection: Connection, token: uuid.UUID, passed: Sequence[str] = ()) -> Claimed | None:
     """Claim the next run that may start: the oldest of a wakeable agent below its limit, in a workspace at work.
 
     Args:
         connection: in a transaction of its own; its end frees the agent for other claimers.
         token: a new one, which every later write must name.
+        passed: agents to pass over.
 
     Returns:
         The run, claimed for `LEASE`; None when nothing may start now.
@@ -111,7 +119,7 @@ def claim(connection: Connection, token: uuid.UUID) -> Claimed | None:
             could be to wait for somebody who waits for us.
     """
     for look in (_NEXT_IN_LINE, _NEXT_OF_ANY_AGENT):
-        if agent_profile_id := look.run(connection, {}).scalar_one_or_none():
+        if agent_profile_id := look.run(connection, {"passed": list(passed)}).scalar_one_or_none():
             return _take(connection, agent_profile_id, token)
     return None
 
@@ -126,5 +134,5 @@ def _take(connection: Connection, agent_profile_id: str, token: uuid.UUID) -> Cl
     params = {"agent_profile_id": agent_profile_id, "token": token, "lease": LEASE}
     row = _TAKE.run(connection, params).one_or_none()
     if row is None:
-        raise Overtaken(f"agent {agent_profile_id!r} was claimed for by another")
+        raise Overtaken(agent_profile_id)
     return Claimed(*row)

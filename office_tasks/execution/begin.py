@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,9 +15,6 @@ from office_tasks import reasons
 from office_tasks.execution.context import AgentFacts, SessionFacts, TaskFacts
 from office_tasks.execution.end import Over, write
 from office_tasks.ids import new_id
-
-# Each look that was overtaken is a run that another claimer started; the net of REC-2.6 is for whoever never gets one.
-LOOKS: Final = 50
 
 TASK_GONE: Final = "task_gone"
 RUNNER_CHANGED: Final = "runner_changed"
@@ -46,11 +42,14 @@ class Begun:
 
 def begin(engine: Engine) -> Begun | Over | None:
     """Claim the next run that may start, ready to execute; return instead that it was stale, or None for no run."""
-    for _ in range(LOOKS):
-        with suppress(Overtaken), engine.begin() as connection:
-            run = claims.claim(connection, uuid.uuid4())
-            return run and _prepare(connection, run)
-    return None
+    passed: list[str] = []
+    while True:
+        try:
+            with engine.begin() as connection:
+                run = claims.claim(connection, uuid.uuid4(), passed)
+                return run and _prepare(connection, run)
+        except Overtaken as overtaken:
+            passed.append(overtaken.agent_profile_id)
 
 
 def stale(run: Claimed, task: work.TaskSeen | None) -> str | None:

@@ -49,7 +49,7 @@ def execute_next(engine: Engine, path: str, limit: float | None = None) -> Over 
 def _execute(engine: Engine, begun: Begun, path: str, limit: float | None) -> Over:
     def give_up() -> None:
         late = backoff.failed(begun.run.attempt, f"the handler did not stop after OFFICE_RUN_TIME_LIMIT, {limit:g} s")
-        end(engine, begun.run, late)
+        _insist(lambda: end(engine, begun.run, late))
 
     with Keeper(engine, begun.run, limit, give_up) as keeper:
         ending = handler.outcome(path, _context(begun, keeper), limit)

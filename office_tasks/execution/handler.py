@@ -57,18 +57,23 @@ def outcome(path: str, context: RunContext, limit: float | None) -> Ending:
         limit: seconds that it may take, for what is said when it took longer; None when there is no limit.
     """
     try:
-        result = validation.payload(load(path)(context), field="result", absent="null")
+        result = load(path)(context)
     except RetryAt as asked:
         return backoff.failed(context.attempt, _sentence(asked), asked.when)
     except SoftTimeLimitExceeded:
         return backoff.failed(context.attempt, f"the handler took longer than OFFICE_RUN_TIME_LIMIT, {limit:g} s")
-    except InvalidInput as error:
-        return backoff.failed(context.attempt, f"the handler returned what cannot be stored: {error}")
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise anything, and must end no worker
         if worker_stops():
             return backoff.worker_stopped(context.attempt)
         return backoff.failed(context.attempt, _sentence(error))
-    return Ending("finish", result=result)
+    return _finished(context.attempt, result)
+
+
+def _finished(attempt: int, result: object) -> Ending:
+    try:
+        return Ending("finish", result=validation.payload(result, field="result", absent="null"))
+    except InvalidInput as error:
+        return backoff.failed(attempt, f"the handler returned what cannot be stored: {error}")
 
 
 def worker_stops() -> bool:
