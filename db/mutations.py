@@ -12,6 +12,13 @@ from db.clock import AT
 from db.executions import Interrupt, Scope, interrupting, whom
 from db.statement import Statement, as_json
 
+_OWE: Final = """
+        INSERT INTO wakes (id, mutation_id, reason, agent_profile_id, payload, key, generation, keyless_cause,
+                           keyless_detail, actor_type, actor_id, producer, requested_at, state)
+        SELECT w.id, {id}, w.reason, w.agent_profile_id, w.payload, w.key, w.generation, w.keyless_cause,
+               w.keyless_detail, w.actor_type, w.actor_id, w.producer, {at}, 'owed'
+        FROM {from_} jsonb_populate_recordset(CAST(NULL AS wakes), CAST(:wakes AS jsonb)) w"""
+
 # One statement: the mutation, the wakes it owes and the events it causes stand or fall together. The wakes and events
 # arrive as JSON arrays, so that their number changes no statement.
 _RECORD: Final = Statement(f"""
@@ -22,17 +29,14 @@ _RECORD: Final = Statement(f"""
                 CAST(:facts AS jsonb), {AT})
         RETURNING id, committed_at),
     owed AS (
-        INSERT INTO wakes (id, mutation_id, reason, agent_profile_id, payload, key, generation, keyless_cause,
-                           keyless_detail, actor_type, actor_id, producer, requested_at, state)
-        SELECT w.id, mutation.id, w.reason, w.agent_profile_id, w.payload, w.key, w.generation, w.keyless_cause,
-               w.keyless_detail, w.actor_type, w.actor_id, w.producer, mutation.committed_at, 'owed'
-        FROM mutation, jsonb_populate_recordset(CAST(NULL AS wakes), CAST(:wakes AS jsonb)) w),
+        {_OWE.format(from_="mutation,", id="mutation.id", at="mutation.committed_at")}),
     said AS (
         INSERT INTO events (mutation_id, task_id, type, changed, created_at)
         SELECT mutation.id, e.task_id, e.type, e.changed, mutation.committed_at
         FROM mutation, jsonb_populate_recordset(CAST(NULL AS events), CAST(:events AS jsonb)) e)
     SELECT committed_at FROM mutation""")
 
+_OWE_ALONE: Final = Statement(_OWE.format(from_="", id=":id", at=AT))
 _FIND: Final = Statement("SELECT facts, committed_at, result FROM mutations WHERE id = :id")
 
 
@@ -78,6 +82,13 @@ def record(
     }
     committed_at: dt.datetime = _RECORD.run(connection, params).scalar_one()
     return committed_at
+
+
+def owe_one(
+    connection: Connection, mutation_id: str, wake: Mapping[str, Any], instant: dt.datetime | None = None
+) -> None:
+    """Write one wake that a mutation of the same transaction owes: one by one, so that one may fail alone."""
+    _OWE_ALONE.run(connection, {"id": mutation_id, "wakes": as_json([wake]), "instant": instant})
 
 
 def find(connection: Connection, mutation_id: str) -> Recorded | None:

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, text
 
+from db import clock
 from db.runner import IS_OFFICE_TASK, RUNNER_OF_TASK
 from db.states import WAKEABLE
 
@@ -17,22 +18,32 @@ _ADOPTED: Final = text("""
     SELECT EXISTS (SELECT FROM workspaces WHERE office_workflow_id IS NOT NULL AND NOT is_replay)
         OR EXISTS (SELECT FROM projects)""")
 
-# A run that failed or was cancelled is no start, however it came about; one in any other state is, however old.
-_CANDIDATES: Final = f"""
-    candidate AS (
-        SELECT tasks.id AS task_id, tasks.workspace_id, tasks.step_id, tasks.created_at, tasks.recovery_attempts,
-               workspaces.recovery_served_at, {RUNNER_OF_TASK} AS runner_id
-        FROM workspaces JOIN tasks ON tasks.workspace_id = workspaces.id
-        WHERE NOT workspaces.is_replay AND tasks.status = 'todo' AND tasks.archived_at IS NULL
-          AND NOT tasks.is_ephemeral AND NOT tasks.created_by_automation AND {IS_OFFICE_TASK}
-          AND tasks.created_at > office_now() - make_interval(hours => workspaces.recovery_lookback_hours)
-          AND (tasks.recovery_next_at IS NULL OR tasks.recovery_next_at <= office_now())
-          AND (tasks.assignment_generation = 0
-               OR EXISTS (SELECT FROM seats WHERE seats.task_id = tasks.id AND seats.role = 'runner'))
-          AND NOT EXISTS (SELECT FROM wakes WHERE wakes.task_id = tasks.id AND wakes.state = 'owed'
-                          AND wakes.reason = 'task_assigned')
-          AND NOT EXISTS (SELECT FROM runs WHERE runs.task_id = tasks.id
-                          AND runs.status IN ('queued', 'claimed', 'finished')))"""
+# Over rows `tasks` and `workspaces`. A run that failed or was cancelled is no start, however it came about; one in any
+# other state is, however old. Scalar subqueries are asked of one candidate at a time, by an index: as joins, a planner
+# without statistics or with old ones may read all runs there are, or all owed wakes once for each candidate.
+_IS_UNSTARTED: Final = f"""
+    NOT workspaces.is_replay AND tasks.status = 'todo' AND tasks.archived_at IS NULL
+    AND NOT tasks.is_ephemeral AND NOT tasks.created_by_automation AND {IS_OFFICE_TASK}
+    AND tasks.created_at > CAST(:now AS timestamptz) - make_interval(hours => workspaces.recovery_lookback_hours)
+    AND (tasks.assignment_generation = 0
+         OR EXISTS (SELECT FROM seats WHERE seats.task_id = tasks.id AND seats.role = 'runner'))
+    AND (SELECT true FROM runs WHERE runs.task_id = tasks.id
+         AND runs.status IN ('queued', 'claimed', 'finished') LIMIT 1) IS NULL
+    AND tasks.id NOT IN (SELECT wakes.task_id FROM wakes WHERE wakes.state = 'owed'
+                         AND wakes.reason = 'task_assigned' AND wakes.task_id IS NOT NULL)"""
+
+
+def _gap(recoveries: str) -> str:
+    return f"least(interval '1 min' * power(2, least({recoveries} - 1, 10)), interval '60 min')"
+
+
+# The gap counts from the end of the last run as well: a run is tried five times over hours before it fails, and a gap
+# that had begun with it would long be over.
+_IS_BACKING_OFF: Final = f"""
+    (coalesce(tasks.recovery_next_at > CAST(:now AS timestamptz), false)
+     OR tasks.recovery_attempts > 0
+        AND (SELECT true FROM runs WHERE runs.task_id = tasks.id AND runs.finished_at >
+                 CAST(:now AS timestamptz) - {_gap("tasks.recovery_attempts")} LIMIT 1) IS NOT NULL)"""
 
 # Why a candidate is passed over, which costs it no turn.
 _SKIPPED: Final = f"""
@@ -41,40 +52,54 @@ _SKIPPED: Final = f"""
          WHEN EXISTS (SELECT FROM pauses WHERE pauses.workspace_id = agents.workspace_id AND pauses.resumed_at IS NULL)
              THEN 'workspace_paused'
          WHEN steps.id IS NOT NULL AND NOT steps.auto_start THEN 'step_does_not_auto_start'
-         WHEN EXISTS (SELECT FROM blockers JOIN tasks blocker ON blocker.id = blockers.blocker_id
-                      WHERE blockers.task_id = candidate.task_id AND blocker.status <> 'done') THEN 'blocked' END"""
+         WHEN (SELECT true FROM blockers JOIN tasks blocker ON blocker.id = blockers.blocker_id
+               WHERE blockers.task_id = tasks.id AND blocker.status <> 'done' LIMIT 1) THEN 'blocked'
+         WHEN {_IS_BACKING_OFF} THEN 'backing_off' END"""
 
-# Each workspace's candidates in line: first whoever was tried least, then the oldest. Workspaces take turns: the first
-# in line of each before the second of any, and among them the one that was served longest ago.
+# A candidate is in line since it was made, or since its gap was over; `woken_at` is when it was last taken. One that
+# was taken since the first in line began to wait has had its turn, and comes after all who have not: candidates that
+# keep failing, in however many workspaces, hold back nobody. Of the others workspaces take turns: the first in line of
+# each before the second of any, and among them the workspace that was served longest ago. `OFFSET 0` has each workspace
+# read its own recent tasks and no others, whatever the planner believes.
 _LOOK: Final = text(f"""
-    WITH {_CANDIDATES},
+    WITH candidate AS (
+        SELECT tasks.*, workspaces.recovery_served_at, {RUNNER_OF_TASK} AS runner_id
+        FROM workspaces CROSS JOIN LATERAL (
+            SELECT * FROM tasks WHERE tasks.workspace_id = workspaces.id AND {_IS_UNSTARTED} OFFSET 0) tasks),
     looked AS (
-        SELECT candidate.*, {_SKIPPED} AS skipped FROM candidate
-        LEFT JOIN agents ON agents.id = candidate.runner_id LEFT JOIN steps ON steps.id = candidate.step_id
-        WHERE candidate.runner_id IS NOT NULL),
-    inline AS (
-        SELECT looked.*, row_number() OVER (
-            PARTITION BY workspace_id ORDER BY recovery_attempts, created_at, task_id) AS place
+        SELECT tasks.id AS task_id, tasks.workspace_id, tasks.recovery_served_at,
+               coalesce(tasks.recovery_next_at, tasks.created_at) AS since,
+               tasks.recovery_next_at - {_gap("tasks.recovery_attempts")} AS woken_at, {_SKIPPED} AS skipped
+        FROM candidate tasks
+        LEFT JOIN agents ON agents.id = tasks.runner_id LEFT JOIN steps ON steps.id = tasks.step_id
+        WHERE tasks.runner_id IS NOT NULL),
+    waiting AS (
+        SELECT looked.*, coalesce(woken_at >= min(since) OVER (), false) AS had_its_turn
         FROM looked WHERE skipped IS NULL),
+    inline AS (
+        SELECT waiting.*, row_number() OVER (
+            PARTITION BY workspace_id ORDER BY had_its_turn, since, task_id) AS place
+        FROM waiting),
     taken AS (
-        SELECT task_id, workspace_id, runner_id,
-               row_number() OVER (ORDER BY place, recovery_served_at NULLS FIRST, workspace_id) AS turn
+        SELECT task_id, workspace_id, row_number() OVER (
+            ORDER BY had_its_turn, place, recovery_served_at NULLS FIRST, workspace_id) AS turn
         FROM inline ORDER BY turn LIMIT :most)
     SELECT (SELECT count(*) FROM looked) AS candidates,
            (SELECT coalesce(jsonb_object_agg(skipped, n), '{{}}')
             FROM (SELECT skipped, count(*) AS n FROM looked WHERE skipped IS NOT NULL GROUP BY skipped) s) AS skipped,
            ARRAY(SELECT task_id FROM taken ORDER BY turn) AS task_ids,
-           ARRAY(SELECT runner_id FROM taken ORDER BY turn) AS runner_ids,
            ARRAY(SELECT workspace_id FROM taken ORDER BY turn) AS workspace_ids""")
 
-# Checked again against the same condition: what another sweep took meanwhile is not taken twice.
-_TAKE: Final = text("""
-    WITH served AS (UPDATE workspaces SET recovery_served_at = office_now() WHERE id = ANY(:workspace_ids))
+# Checked again at the same instant, under the rows' locks: what was started, assigned or closed since is not taken.
+_TAKE: Final = text(f"""
+    WITH served AS (
+        UPDATE workspaces SET recovery_served_at = CAST(:now AS timestamptz) WHERE id = ANY(:workspace_ids))
     UPDATE tasks SET recovery_attempts = recovery_attempts + 1,
-           recovery_next_at = office_now() + least(interval '1 min' * power(2, least(recovery_attempts, 10)),
-                                                   interval '60 min')
-    WHERE id = ANY(:task_ids) AND (recovery_next_at IS NULL OR recovery_next_at <= office_now())
-    RETURNING id""")
+           recovery_next_at = CAST(:now AS timestamptz) + {_gap("recovery_attempts + 1")}
+    FROM workspaces
+    WHERE tasks.id = ANY(:task_ids) AND workspaces.id = tasks.workspace_id
+      AND ({_IS_UNSTARTED} AND NOT {_IS_BACKING_OFF}) IS TRUE
+    RETURNING tasks.id, {RUNNER_OF_TASK} AS runner_id""")
 
 
 class Unstarted(NamedTuple):
@@ -104,8 +129,9 @@ def is_adopted(connection: Connection) -> bool:
 
 def take(connection: Connection, most: int) -> Look:
     """Take at most `most` unstarted tasks: each is tried again only after a gap that grows (REC-1.3 to REC-1.5)."""
-    row = connection.execute(_LOOK, {"most": most}).one()
-    params: dict[str, Any] = {"task_ids": row.task_ids, "workspace_ids": row.workspace_ids}
-    ours = set(connection.execute(_TAKE, params).scalars()) if row.task_ids else set()
-    turns = [Unstarted(*turn) for turn in zip(row.task_ids, row.runner_ids, strict=True) if turn[0] in ours]
+    now = clock.now(connection)
+    row = connection.execute(_LOOK, {"most": most, "now": now}).one()
+    params: dict[str, Any] = {"task_ids": row.task_ids, "workspace_ids": row.workspace_ids, "now": now}
+    runners = {each.id: each.runner_id for each in connection.execute(_TAKE, params)} if row.task_ids else {}
+    turns = [Unstarted(task_id, runners[task_id]) for task_id in row.task_ids if runners.get(task_id)]
     return Look(row.candidates, row.skipped, turns)

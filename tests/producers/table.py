@@ -228,7 +228,7 @@ TABLE = (
     Row(P.ADD_COMMENT, R.TASK_COMMENT, "reactions._commented", _comments, varies=1),
     Row(P.ADD_COMMENT, R.TASK_MENTIONED, "reactions._mentioned", _comments, varies=1),
     Row(P.MANUAL_RESUME, R.MANUAL_RESUME, "orders._again", _retried, keyless=BY_DESIGN),
-    Row(P.RECOVERY_SWEEP, R.TASK_ASSIGNED, "sweep._dispatch", _swept, keyless=BY_DESIGN),
+    Row(P.RECOVERY_SWEEP, R.TASK_ASSIGNED, "sweep._owe", _swept, keyless=BY_DESIGN),
     *(
         Row(P.ADD_COMMENT, reason, builder, _without_comment_id(P.ADD_COMMENT),
             keyless=unresolved("nil_mutation_comment"))
