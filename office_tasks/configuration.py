@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any, Final
 
 from db.leases import GRACE
@@ -14,6 +15,10 @@ PATIENCE_SECONDS: Final = 5
 
 UNLIMITED: Final = 10 * 365 * 24 * 3_600
 HARD_LIMIT_MARGIN: Final = 10
+
+
+REDBEAT_LOCK_SECONDS: Final = 30
+REDBEAT_LOOP_SECONDS: Final = 5
 
 QUEUES: Final = ("admission", "recovery", "execution")
 
@@ -38,6 +43,7 @@ def configuration(settings: Settings) -> dict[str, Any]:
         "worker_redirect_stdouts": False,
         "worker_concurrency": settings.concurrency,
         "worker_consumer": "office_tasks.consumer:OfficeConsumer",
+        **_redbeat(settings),
     }
 
 
@@ -84,3 +90,17 @@ def _run_limits(settings: Settings) -> dict[str, Any]:
     soft = settings.run_time_limit or UNLIMITED
     # Ours comes first: what a handler was given up for should stand on its run before its process is killed.
     return {"office_run_soft_limit": soft, "office_run_hard_limit": soft + GRACE.total_seconds() + HARD_LIMIT_MARGIN}
+
+
+def _redbeat(settings: Settings) -> dict[str, Any]:
+    """What RedBeat needs where it is installed and the broker is a Redis to keep its lock in (REC-3.4)."""
+    url = settings.broker_url.get_secret_value()
+    if find_spec("redbeat") is None or not url.startswith(("redis://", "rediss://")):
+        return {}
+    return {
+        "redbeat_redis_url": url,
+        "redbeat_redis_options": {"socket_timeout": PATIENCE_SECONDS, "socket_connect_timeout": PATIENCE_SECONDS},
+        # Whoever stands by looks every loop whether the lock is free, and a dead one's frees itself after this.
+        "redbeat_lock_timeout": REDBEAT_LOCK_SECONDS,
+        "beat_max_loop_interval": REDBEAT_LOOP_SECONDS,
+    }
