@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from bench import admission, claims
+from bench import admission, claims, sweep
 from bench.result import Result
 from bench.scale import SMOKE, Scale
 from office_tasks.devstack import Postgres
@@ -29,6 +29,7 @@ MEASURES: dict[str, Measure] = {
     "P2": admission.ratios,
     "P3": admission.growth,
     "P4": admission.never_analyzed,
+    "P7": sweep.ticks,
     "P8": claims.rates,
 }
 RESULTS = Path(__file__).parent / "results"

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 from bench import rows
-from bench.database import DISKLESS, Office, office, reconnected
+from bench.database import SESSIONS, Office, office, reconnected
 from bench.interleave import interleave
 from bench.result import Result
 from bench.scale import Scale
 from office_tasks.devstack import Postgres
-
-_SESSIONS = {"disk": {}, "synchronous_commit=off": DISKLESS}
 
 
 def ratios(server: Postgres, scale: Scale) -> Iterator[Result]:
@@ -20,7 +18,7 @@ def ratios(server: Postgres, scale: Scale) -> Iterator[Result]:
     with office(server) as made:
         _admit_many(made, scale.rows_before)
         made.analyze()
-        for condition, session in _SESSIONS.items():
+        for condition, session in SESSIONS.items():
             with reconnected(made, server, session) as seen:
                 samples = interleave(seen.calls(), rounds=scale.rounds, calls_per_round=scale.calls)
             yield Result.of("P1", condition, samples.ratio("user wake", "bare insert"), 1.8)
@@ -34,7 +32,7 @@ def growth(server: Postgres, scale: Scale) -> Iterator[Result]:
         for size, each in made.items():
             rows.fill(each, size)
             each.analyze()
-        for condition, session in _SESSIONS.items():
+        for condition, session in SESSIONS.items():
             with ExitStack() as stack:
                 seen = {size: stack.enter_context(reconnected(each, server, session)) for size, each in made.items()}
                 calls = {f"{size:,} rows": each.agent_wake for size, each in seen.items()}
@@ -55,7 +53,7 @@ def never_analyzed(server: Postgres, scale: Scale) -> Iterator[Result]:
         for each in (known, unknown, misled):
             _admit_many(each, scale.rows_before)
         known.analyze()
-        for condition, session in _SESSIONS.items():
+        for condition, session in SESSIONS.items():
             for name, value in session.items():
                 unknown.run(f"SET {name} = {value}")
                 misled.run(f"SET {name} = {value}")

@@ -17,7 +17,8 @@ from office_tasks.devstack import Postgres
 from office_tasks.ids import new_id
 from office_tasks.reasons import TASK_ASSIGNED
 
-DISKLESS = {"synchronous_commit": "off"}
+# What each measure is taken with, by the name of the condition.
+SESSIONS: dict[str, dict[str, str]] = {"disk": {}, "synchronous_commit=off": {"synchronous_commit": "off"}}
 AGENTS = 1_000
 
 _SEED = (

@@ -7,8 +7,21 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 Call = Callable[[], object]
+
+
+@runtime_checkable
+class Prepared(Protocol):
+    """A call that needs something before each time, which is not timed."""
+
+    def before(self) -> None:
+        """Prepare the next call."""
+
+    def __call__(self) -> object:
+        """Do what is timed."""
+
 
 WARM_UP = 20  # past the driver's prepare threshold, and past Postgres's five custom plans
 
@@ -47,7 +60,7 @@ def interleave(calls: Mapping[str, Call], *, rounds: int, calls_per_round: int) 
     """Return the seconds that each call took, called in turn, each time beginning with another one."""
     for call in calls.values():
         for _ in range(WARM_UP):
-            call()
+            _seconds(call)
     return Samples([_round(calls, calls_per_round) for _ in range(rounds)])
 
 
@@ -63,6 +76,8 @@ def _round(calls: Mapping[str, Call], times: int) -> Mapping[str, list[float]]:
 
 
 def _seconds(call: Call) -> float:
+    if isinstance(call, Prepared):
+        call.before()
     begun = time.perf_counter()
     call()
     return time.perf_counter() - begun

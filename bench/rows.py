@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from bench.database import AGENTS, Office
 from db.engine import autocommit
 
@@ -29,21 +32,25 @@ FROM runs ORDER BY requested_at"""
 
 _INDEXES = """
 SELECT indexname, indexdef FROM pg_indexes
-WHERE tablename IN ('runs', 'wakes') AND indexname NOT IN ('pk_runs', 'pk_wakes')"""
+WHERE tablename = ANY(%(tables)s) AND indexname <> ALL(SELECT 'pk_' || unnest(%(tables)s))"""
 
 
 def fill(made: Office, size: int) -> None:
-    """Put `size` rows into each of `runs` and `wakes`, of which `QUEUED`, or a fifth when that is fewer, are queued.
-
-    The indexes are built afterwards, sorted: inserting into them row by row takes several times as long.
-    """
+    """Put `size` rows into each of `runs` and `wakes`, of which `QUEUED`, or a fifth when that is fewer, are queued."""
     made.run("SET statement_timeout = 0")
     made.run("SET synchronous_commit = off")
+    with indexes_rebuilt(made, "runs", "wakes"):
+        made.run(_RUNS.format(size=size, queued=min(QUEUED, size // 5), agents=AGENTS))
+        made.run(_WAKES)
+
+
+@contextmanager
+def indexes_rebuilt(made: Office, *tables: str) -> Iterator[None]:
+    """Build the indexes of the tables afterwards, sorted: row by row takes several times as long."""
     with autocommit(made.engine) as connection:
-        indexes = connection.exec_driver_sql(_INDEXES).all()
+        indexes = connection.exec_driver_sql(_INDEXES, {"tables": list(tables)}).all()
     for name, _ in indexes:
         made.run(f"DROP INDEX {name}")
-    made.run(_RUNS.format(size=size, queued=min(QUEUED, size // 5), agents=AGENTS))
-    made.run(_WAKES)
+    yield
     for _, definition in indexes:
         made.run(definition)
