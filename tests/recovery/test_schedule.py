@@ -78,7 +78,7 @@ def test_a_clock_change_neither_misses_nor_doubles_a_tick(zone, change):
     for name, at in said["sent"].items():
         every = SCHEDULE[name]["schedule"]
         assert 2 * 3600 // every - 1 <= len(at) <= 2 * 3600 // every + 1
-        assert {round(later - earlier) for earlier, later in itertools.pairwise(at)} == {every}
+        assert {round(later - earlier) for earlier, later in itertools.pairwise(at)} <= {every}
 
 
 def test_every_entry_is_a_fixed_interval_in_utc():
