@@ -24,12 +24,14 @@ if TYPE_CHECKING:
         Refused,
         WorkspacePaused,
     )
+    from office_tasks.execution.context import RetryAt, RunContext
     from office_tasks.in_session import assign, enqueue
     from office_tasks.tasks import (
         add_comment,
         assign_task,
         create_task,
         enter_step,
+        execute_run,
         onboard_task,
         pause_workspace,
         queue_run,
@@ -52,6 +54,8 @@ __all__ = [
     "PauseGateUnavailable",
     "Poisoned",
     "Refused",
+    "RetryAt",
+    "RunContext",
     "WorkspacePaused",
     "add_comment",
     "app",
@@ -60,6 +64,7 @@ __all__ = [
     "create_task",
     "enqueue",
     "enter_step",
+    "execute_run",
     "onboard_task",
     "pause_workspace",
     "queue_run",
@@ -74,7 +79,7 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     if name in __all__:
-        for home in ("errors", "celery_app", "tasks", "in_session"):
+        for home in ("errors", "execution.context", "celery_app", "tasks", "in_session"):
             module = import_module(f"{__name__}.{home}")
             if hasattr(module, name):
                 return getattr(module, name)

@@ -27,7 +27,9 @@ def test_another_name_is_an_attribute_error():
         _ = office_tasks.nonsense
 
 
-def test_importing_the_package_loads_no_celery():
-    asked = "import sys, office_tasks; print('celery' in sys.modules)"
+@pytest.mark.parametrize("loaded", ["import office_tasks", "from office_tasks import RetryAt, RunContext"])
+def test_what_a_handler_imports_loads_no_celery(loaded):
+    """REC-2.4: a handler's module, and its tests, need neither Celery nor settings."""
+    asked = f"import sys; {loaded}; print('celery' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
