@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from office_tasks.admission import gates
-from office_tasks.demo.office import BACKLOG, DOING, HOME, PAUSED_LATER
+from office_tasks.demo.office import BACKLOG, DOING, HOME, PAUSED_LATER, RESUMED_LATER, RETRIED, SWEPT
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +192,14 @@ _REFUSED: Final = (
         AGENT_STATUS,
         "the assignment stands, its wake is closed: sam is stopped",
     ),
+    Case(
+        "create task hedge for gus",
+        "create_task",
+        _create(SWEPT, RESUMED_LATER),
+        "none",
+        AGENT_STATUS,
+        "the assignment stands, its wake is closed: gus is paused",
+    ),
     Case("pause workspace annex", "pause_workspace", {"workspace_id": PAUSED_LATER}, "paused", None, "the kill switch"),
     Case("wake eve, of annex", "queue_run", _wake("eve"), "WorkspacePaused", WORKSPACE_PAUSE, "{said}"),
     Case(
@@ -249,4 +257,8 @@ _REJECTED: Final = (
     ),
 )
 
-CASES: Final = (*_ONE_TASK, *_OVER_TIME, *_LOOP, *_REFUSED, *_REJECTED)
+_FOR_LATER: Final = (
+    Case("create task kiln for ben", "create_task", _create(RETRIED, "ben"), "queued", INSERT, _NOTHING_OBJECTS),
+)
+
+CASES: Final = (*_ONE_TASK, *_OVER_TIME, *_LOOP, *_REFUSED, *_REJECTED, *_FOR_LATER)

@@ -15,6 +15,9 @@ HOME: Final = "atelier"
 PAUSED_LATER: Final = "annex"
 DOING: Final = "doing"
 BACKLOG: Final = "backlog"
+RETRIED: Final = "kiln"
+SWEPT: Final = "hedge"
+RESUMED_LATER: Final = "gus"
 _GONE: Final = "barn"
 
 
@@ -28,6 +31,7 @@ def furnish(engine: Engine) -> None:
     for agent in ("ada", "ben", "cleo", "dan", "eli", "fay"):
         admin.create_agent(engine, HOME, agent)
     admin.create_agent(engine, HOME, "sam", status="stopped")
+    admin.create_agent(engine, HOME, RESUMED_LATER, status="paused")
     admin.create_agent(engine, HOME, "rex", role="reviewer")
     admin.create_agent(engine, PAUSED_LATER, "eve")
     _lose_the_workspace_of(engine, "ivy")

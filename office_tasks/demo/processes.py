@@ -1,4 +1,4 @@
-"""The demo's own worker and beat: real ones, as child processes that do not outlive it."""
+"""The demo's own workers and beat: real ones, as child processes that do not outlive it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Final, Self
 
 import office_tasks
-from office_tasks.configuration import QUEUES
+from office_tasks.demo import handler
 from office_tasks.devstack.orphans import kill_tree, stop_orphans
 from office_tasks.devstack.spawn import spawn
 
@@ -38,9 +38,8 @@ class CeleryProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        """Stop one that a killed demo may have left, and start this one."""
-        self._home.mkdir(parents=True, exist_ok=True)
-        stop_orphans(self._home, ("python", "Python"), signal.SIGTERM)
+        """Start it, in place of one that a killed demo may have left."""
+        self.stop_left_over()
         self.log.unlink(missing_ok=True)
         self._process = spawn(
             [sys.executable, "-m", "celery", "-A", "office_tasks", *self._words],
@@ -51,6 +50,11 @@ class CeleryProcess:
             death=signal.SIGKILL,
         )
         return self
+
+    def stop_left_over(self) -> None:
+        """Stop one that a killed demo may have left."""
+        self._home.mkdir(parents=True, exist_ok=True)
+        stop_orphans(self._home, ("python", "Python"), signal.SIGTERM)
 
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
@@ -81,16 +85,26 @@ class CeleryProcess:
 
 
 def worker(data_dir: Path, environment: Mapping[str, str]) -> CeleryProcess:
-    """Return a worker of two processes on all queues; alone as it is, it looks for no neighbours."""
-    alone = ("--without-gossip", "--without-mingle")
-    words = ("worker", "-c", "2", f"--queues={','.join(QUEUES)}", "--loglevel=INFO", *alone)
-    return CeleryProcess("worker", words, data_dir, environment)
+    """Return a worker that admits and recovers; what it admits stays queued."""
+    return CeleryProcess("worker", _words("worker", "admission,recovery"), data_dir, environment)
+
+
+def executor(data_dir: Path, environment: Mapping[str, str]) -> CeleryProcess:
+    """Return a worker that executes what is queued, with the demo's handler."""
+    handled = {**environment, "OFFICE_RUN_HANDLER": f"{handler.__name__}:{handler.work.__name__}"}
+    return CeleryProcess("executor", _words("executor", "execution"), data_dir, handled)
 
 
 def beat(data_dir: Path, environment: Mapping[str, str]) -> CeleryProcess:
     """Return a beat whose schedule file lies in its own directory."""
     words = ("beat", "--schedule=schedule", "--pidfile=", "--loglevel=INFO")
     return CeleryProcess("beat", words, data_dir, environment)
+
+
+def _words(name: str, queues: str) -> list[str]:
+    # Of two processes each; the two workers have nothing to tell each other.
+    alone = ("--without-gossip", "--without-mingle")
+    return ["worker", f"--hostname={name}@%h", "-c", "2", f"--queues={queues}", "--loglevel=INFO", *alone]
 
 
 def _path() -> str:

@@ -1,4 +1,4 @@
-"""The demo from start to end: servers, schema, processes, cases, table; then everything it started is stopped."""
+"""The demo from start to end: servers, schema, processes, cases, runs, tables; then all that it started is stopped."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
+from celery.exceptions import TimeoutError as NoAnswer
 from rich.console import Console
 
 from db import migrate
 from db.databases import recreate
-from office_tasks import app
-from office_tasks.demo import processes
+from office_tasks import admin, app
+from office_tasks.demo import executed, processes, table
 from office_tasks.demo.cases import CASES
-from office_tasks.demo.office import furnish
-from office_tasks.demo.play import DemoError, Played, play
-from office_tasks.demo.table import table
+from office_tasks.demo.executed import Became
+from office_tasks.demo.office import RESUMED_LATER, furnish
+from office_tasks.demo.play import ANSWER_SECONDS, DemoError, Played, play
 from office_tasks.devstack import DevStack
 from office_tasks.logs import configure_logs
 
 INTERRUPTED: Final = 130
 READY_SECONDS: Final = 30
+EXECUTED_SECONDS: Final = 30
 PIPED_WIDTH: Final = 110
 DATABASE: Final = "office_demo"
 
@@ -44,15 +46,15 @@ def run(data_dir: Path) -> int:
     began = time.monotonic()
     try:
         with _signals_unwind(), _progress(console) as say:
-            played = _perform(data_dir, say)
+            played, runs = _perform(data_dir, say)
             say("stopping everything")
     except KeyboardInterrupt:
         console.print("interrupted; everything that was started is stopped")
         return INTERRUPTED
-    return _tell(console, data_dir, played, time.monotonic() - began)
+    return _tell(console, data_dir, played, runs, time.monotonic() - began)
 
 
-def _perform(data_dir: Path, say: Say) -> list[Played]:
+def _perform(data_dir: Path, say: Say) -> tuple[list[Played], list[Became]]:
     with ExitStack() as started:
         say(f"starting PostgreSQL and Redis in {data_dir}")
         servers = started.enter_context(DevStack(data_dir))
@@ -60,6 +62,8 @@ def _perform(data_dir: Path, say: Say) -> list[Played]:
         say("starting a worker and beat")
         worker = started.enter_context(processes.worker(data_dir, environment))
         beat = started.enter_context(processes.beat(data_dir, environment))
+        executor = processes.executor(data_dir, environment)
+        executor.stop_left_over()  # it would execute what must stay queued until then
         started.callback(app.close)
         say("making the schema")
         migrate.upgrade(app.office.engine)
@@ -69,8 +73,22 @@ def _perform(data_dir: Path, say: Say) -> list[Played]:
         say("waiting for the worker")
         _wait_for(worker)
         played = list(play(app.office.engine, CASES, lambda asked: say(f"asking: {asked}")))
-        _still_runs(beat)
-        return played
+        say("executing what is queued")
+        started.enter_context(executor)
+        _sweep()
+        runs = executed.when_over(app.office.engine, EXECUTED_SECONDS)
+        for process in (beat, executor):
+            _still_runs(process)
+        return played, runs
+
+
+def _sweep() -> None:
+    """Resume the agent whose task was never started, and ask for the sweep that beat would send within the minute."""
+    admin.set_agent_status(app.office.engine, RESUMED_LATER, "active")
+    try:
+        app.send_task("recovery.recover_unstarted_tasks").get(timeout=ANSWER_SECONDS)
+    except NoAnswer:
+        raise DemoError(f"the worker did not sweep within {ANSWER_SECONDS} s") from None
 
 
 def _environment(servers: DevStack) -> dict[str, str]:
@@ -127,15 +145,18 @@ def _signals_unwind() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _tell(console: Console, data_dir: Path, played: list[Played], seconds: float) -> int:
-    console.print(table(played, console.width))
-    surprises = [one.surprise for one in played if one.surprise]
+def _tell(console: Console, data_dir: Path, played: list[Played], runs: list[Became], seconds: float) -> int:
+    console.print(table.asked(played, console.width))
+    console.print("What became of the runs that were queued, by their rows:", highlight=False)
+    console.print(table.executed(runs, console.width))
+    surprises = [*(one.surprise for one in played if one.surprise), *executed.surprises(runs)]
     for surprise in surprises:
         console.print(f"NOT AS IT MUST BE: {surprise}", style="bold red", highlight=False)
-    verdict = f"{len(surprises)} of them otherwise than they must be" if surprises else "each as it must be"
+    verdict = f"{len(surprises)} times otherwise than it must be" if surprises else "each as it must be"
     console.print(
-        f"{len(played)} asked, {verdict}, in {seconds:.0f} s. The gates are in office_tasks/admission/gates.py; "
-        f"what the worker logged is in {data_dir}/worker/worker.log.",
+        f"{len(played)} asked, {len(runs)} runs, {verdict}, in {seconds:.0f} s. The gates are in "
+        f"office_tasks/admission/gates.py; what the workers logged is in {data_dir}/worker/worker.log and "
+        f"{data_dir}/executor/executor.log.",
         highlight=False,
     )
     return 1 if surprises else 0

@@ -1,4 +1,4 @@
-"""The table that a person reads at the end."""
+"""The two tables that a person reads at the end."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from office_tasks.admission import GATES
+from office_tasks.demo.executed import CONTRACT, Became
 from office_tasks.demo.play import Played
 
 _NUMBER: Final = {gate.decide.__name__: number for number, gate in enumerate(GATES, 1)}
@@ -26,13 +27,14 @@ _STYLE: Final = {
     "paused": "dim",
     "resumed": "dim",
     "no wake": "dim",
+    "finished": "green",
+    "cancelled": "yellow",
 }
 
 
-def table(played: Sequence[Played], width: int) -> Table:
+def asked(played: Sequence[Played], width: int) -> Table:
     """Return a row for each case; a run of equal ones is one row. In a narrow `width` a blank line parts the rows."""
-    leading = 1 if width < NARROW else 0
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=True, leading=leading)
+    shown = _table(width)
     shown.add_column("asked", ratio=10)
     shown.add_column("happened", width=HAPPENED_WIDTH)
     shown.add_column("gate", width=12)
@@ -43,6 +45,33 @@ def table(played: Sequence[Played], width: int) -> Table:
             _asked(asked, times, ago), Text(_words(happened), style=_STYLE.get(happened, "red")), _gate(gate), Text(why)
         )
     return shown
+
+
+def executed(runs: Sequence[Became], width: int) -> Table:
+    """Return a row for each run, in the contract's order; those that differ in their agent only are one row."""
+    why = dict(CONTRACT)
+    place = {became: number for number, (became, _) in enumerate(CONTRACT)}
+    ordered = sorted(runs, key=lambda became: place.get(became, len(place)))
+    shown = _table(width)
+    shown.add_column("run", ratio=10)
+    shown.add_column("became", width=HAPPENED_WIDTH)
+    shown.add_column("attempt", width=12)
+    shown.add_column("why", ratio=12)
+    for like, equal in groupby(ordered, key=lambda became: became._replace(agent_profile_id="")):
+        same = list(equal)
+        status = Text(like.status, style=_STYLE.get(like.status, "red"))
+        shown.add_row(_run(same), status, str(like.attempt), why.get(same[0], ""))
+    return shown
+
+
+def _run(same: Sequence[Became]) -> str:
+    agents = ", ".join(dict.fromkeys(became.agent_profile_id for became in same))
+    task = f" of {same[0].task_id}" if same[0].task_id else ""
+    return f"{agents}: {same[0].reason}{task}" + (f" ({len(same)} runs)" if len(same) > 1 else "")
+
+
+def _table(width: int) -> Table:
+    return Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=True, leading=1 if width < NARROW else 0)
 
 
 def _row(one: Played) -> tuple[str, str, str | None, str, dt.timedelta | None]:
