@@ -23,8 +23,9 @@ def main() -> None:
         prctl(PR_SET_PDEATHSIG, int(death), 0, 0, 0)  # after the change of user, which clears it
     if os.getppid() != int(parent):
         sys.exit("the supervisor died first")
-    for ignored_by_python in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(ignored_by_python, signal.SIG_DFL)
+    # What Python ignores, or a process of Celery's pool, its successor would ignore too.
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM, signal.SIGINT):
+        signal.signal(ignored, signal.SIG_DFL)
     os.execv(command[0], command)  # noqa: S606  # no shell is wanted
 
 

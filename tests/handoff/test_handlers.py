@@ -165,11 +165,15 @@ class TestSubprocess:
         assert executed(board.engine, board, SUBPROCESS)["result"] == payload
 
 
-# A command with a child of its own. Both ignore SIGTERM when they are told to; they say who they are.
-STUBBORN = """
+# A command with a child of its own; it says who they are. It ignores SIGTERM, and so does its child, or it tidies up.
+COMMAND = """
 import json, os, signal, subprocess, sys, threading
-if {stubborn}:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+def tidy_up(*_):
+    open("{file}.tidy", "w").close()
+    sys.exit()
+
+signal.signal(signal.SIGTERM, signal.SIG_IGN if {stubborn} else tidy_up)
 child = subprocess.Popen(["sleep", "300"])
 with open("{file}.new", "w") as file:
     json.dump([os.getpid(), child.pid], file)
@@ -184,7 +188,7 @@ def at_work(board, start_worker, caller, tmp_path):
 
     def begin(*, stubborn=False, **options):
         said = tmp_path / "pids"
-        script = STUBBORN.format(stubborn=stubborn, file=said)
+        script = COMMAND.format(stubborn=stubborn, file=said)
         words = shlex.join([sys.executable, "-c", script])
         env = {"OFFICE_RUN_HANDLER": SUBPROCESS, "OFFICE_EXAMPLE_COMMAND": words, "REMAP_SIGTERM": "SIGQUIT"}
         worker = start_worker(queues="admission,execution", env=env, **options)
@@ -209,24 +213,27 @@ def alive(pid):
 
 @pytest.mark.parametrize("pool", ["prefork", "threads"])
 @pytest.mark.parametrize("stubborn", [False, True], ids=["polite", "stubborn"])
-def test_cancelling_ends_the_command_and_its_children(board, at_work, pool, stubborn):
-    """REC-2.10: within the grace of 30 s, and the run is cancelled."""
+def test_cancelling_ends_the_command_and_its_children(board, at_work, tmp_path, pool, stubborn):
+    """REC-2.10: within the grace of 30 s, and the run is cancelled. A command that heeds SIGTERM can tidy up."""
     _, run, pids = at_work(stubborn=stubborn, pool=pool)
     orders.cancel(board.engine, str(run["id"]))
     until(lambda: board.run(run["id"])["status"] == "cancelled", 20, "the run cancelled")
     ended(pids)
     row = board.run(run["id"])
     assert (row["cancel_reason"], row["error"]) == ("operator", "CommandError: stopped: the run was to stop")
+    assert (tmp_path / "pids.tidy").exists() is not stubborn
 
 
-def test_a_stopped_worker_leaves_no_command_and_gives_its_run_back(board, at_work):
+@pytest.mark.parametrize("stubborn", [False, True], ids=["polite", "stubborn"])
+def test_a_stopped_worker_leaves_no_command_and_gives_its_run_back(board, at_work, tmp_path, stubborn):
     """REC-2.8: the run is for the next worker, at once."""
-    worker, run, pids = at_work(stubborn=True)
+    worker, run, pids = at_work(stubborn=stubborn)
     worker.kill("SIGTERM")
     wait_exit(worker)
     ended(pids)
     row = board.run(run["id"])
     assert (row["status"], row["attempt"], row["error"]) == ("queued", 1, "its worker was stopped")
+    assert (tmp_path / "pids.tidy").exists() is not stubborn
 
 
 def test_a_killed_worker_process_leaves_no_command(board, at_work):
