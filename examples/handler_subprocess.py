@@ -30,8 +30,8 @@ import office_tasks
 from office_tasks import RunContext
 
 DEFAULT = [sys.executable, str(Path(__file__).with_name("agent_process.py"))]
-# A script that asks the kernel for a signal at its parent's death, heeds SIGTERM again, which a process of a Celery pool
-# may ignore, and then becomes the command.
+# A script that asks the kernel for a signal at its parent's death, heeds SIGTERM again (a process of a Celery pool may
+# ignore it, and what it starts would too), and then becomes the command.
 TETHER = Path(office_tasks.__file__).parent / "devstack" / "tether.py"
 POLL_SECONDS = 1.0
 STOP_SECONDS = 3.0
