@@ -113,9 +113,10 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     """End the command and all of its process group, if it has not ended."""
     if process.returncode is not None:
         return
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
+    try:
+        with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+            os.killpg(process.pid, signal.SIGTERM)
             process.wait(STOP_SECONDS)
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    finally:  # also when the worker is stopped in this very moment
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)

@@ -186,11 +186,12 @@ threading.Event().wait()
 def at_work(board, start_worker, caller, tmp_path):
     """Return a function that has a worker execute a command that goes on; it returns both and the command's pids."""
 
-    def begin(*, stubborn=False, **options):
+    def begin(*, stubborn=False, limit="", **options):
         said = tmp_path / "pids"
         script = COMMAND.format(stubborn=stubborn, file=said)
         words = shlex.join([sys.executable, "-c", script])
         env = {"OFFICE_RUN_HANDLER": SUBPROCESS, "OFFICE_EXAMPLE_COMMAND": words, "REMAP_SIGTERM": "SIGQUIT"}
+        env |= {"OFFICE_RUN_TIME_LIMIT": limit} if limit else {}
         worker = start_worker(queues="admission,execution", env=env, **options)
         caller.ask("queue_run", agent_profile_id="ana", reason="manual_resume")
         until(said.exists, 20, "the command runs")
@@ -222,6 +223,17 @@ def test_cancelling_ends_the_command_and_its_children(board, at_work, tmp_path, 
     row = board.run(run["id"])
     assert (row["cancel_reason"], row["error"]) == ("operator", "CommandError: stopped: the run was to stop")
     assert (tmp_path / "pids.tidy").exists() is not stubborn
+
+
+@pytest.mark.parametrize("pool", ["prefork", "threads"])
+def test_a_command_whose_time_is_up_ends(board, at_work, pool):
+    """REC-2.9: interrupted in a pool of processes, told by `cancelled()` in one of threads; tried again later."""
+    _, run, pids = at_work(limit="3", stubborn=True, pool=pool)
+    until(lambda: board.run(run["id"])["status"] == "queued", 20, "the attempt failed")
+    ended(pids)
+    row = board.run(run["id"])
+    assert row["attempt"] == 1
+    assert "OFFICE_RUN_TIME_LIMIT, 3 s" in row["error"] or "was to stop" in row["error"]
 
 
 @pytest.mark.parametrize("stubborn", [False, True], ids=["polite", "stubborn"])
