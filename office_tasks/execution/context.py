@@ -93,9 +93,12 @@ class RetryAt(Exception):
             why: kept on the run as its error.
 
         Raises:
-            ValueError: `when` has no time zone.
+            ValueError: `when` has no time zone, or is outside the years 1 to 9999 of UTC, which no column gives back.
         """
-        if when.tzinfo is None:
+        if when.utcoffset() is None:
             raise ValueError(f"RetryAt needs an instant with a time zone, not {when.isoformat()}")
         super().__init__(why)
-        self.when = when
+        try:
+            self.when = when.astimezone(dt.UTC)
+        except OverflowError:
+            raise ValueError(f"RetryAt needs an instant within the years 1 to 9999, not {when.isoformat()}") from None
