@@ -62,7 +62,7 @@ def outcome(path: str, context: RunContext, limit: float | None) -> Ending:
         return backoff.failed(context.attempt, _sentence(asked), asked.when)
     except SoftTimeLimitExceeded:
         return backoff.failed(context.attempt, f"the handler took longer than OFFICE_RUN_TIME_LIMIT, {limit:g} s")
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise anything, and must end no worker
+    except BaseException as error:  # noqa: BLE001 - asyncio's cancellation is no Exception, and must end no worker either
         if worker_stops():
             return backoff.worker_stopped(context.attempt)
         return backoff.failed(context.attempt, _sentence(error))
@@ -74,6 +74,8 @@ def _finished(attempt: int, result: object) -> Ending:
         return Ending("finish", result=validation.payload(result, field="result", absent="null"))
     except InvalidInput as error:
         return backoff.failed(attempt, f"the handler returned what cannot be stored: {error}")
+    except Exception as error:  # noqa: BLE001 - what a container of the user's own does when it is looked at
+        return backoff.failed(attempt, f"the handler returned what cannot be stored: {_sentence(error)}")
 
 
 def worker_stops() -> bool:
@@ -82,5 +84,12 @@ def worker_stops() -> bool:
 
 
 def _sentence(error: BaseException) -> str:
-    said = str(error).replace("\0", "").encode(errors="replace").decode()
+    said = _said(error).replace("\0", "").encode(errors="replace").decode()
     return f"{type(error).__name__}: {said}"[:MAX_ERROR] if said else type(error).__name__
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - an error of the user's may not even be able to say what it is
+        return ""
