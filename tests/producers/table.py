@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from office_tasks import reasons
+from db.endings import Ending
+from office_tasks import admin, reasons
 from office_tasks.execution import orders
+from office_tasks.execution.begin import begin
+from office_tasks.execution.end import end
 from office_tasks.producers import bare
 from office_tasks.producers.mutation import Transaction
 from office_tasks.producers.producer import Producer
@@ -162,6 +165,17 @@ def _retried(acts):
         yield Did(result, acts.board.rows("SELECT * FROM wakes WHERE id = :id", id=wake_id))
 
 
+def _failed(acts):
+    admin.create_agent(acts.engine, "acme", "cleo", role="ceo")
+    for task in ("T1", "T2"):
+        acts.create(task)
+        store_run(acts.board, reason=reasons.TASK_COMMENT, payload={"task_id": task})
+        run = begin(acts.engine).run
+        over = end(acts.engine, run, Ending("fail", error="no luck"))
+        of_it = "SELECT * FROM wakes WHERE mutation_id = :id"
+        yield Did(over.told(), acts.board.rows(of_it, id=f"failed:{run.id}"))
+
+
 def _reacted(acts, n, producer, **changed):
     """Call the pipeline itself, as no producer of ours does: without what the row would have said."""
     from db import board
@@ -227,6 +241,7 @@ TABLE = (
     ),
     Row(P.ADD_COMMENT, R.TASK_COMMENT, "reactions._commented", _comments, varies=1),
     Row(P.ADD_COMMENT, R.TASK_MENTIONED, "reactions._mentioned", _comments, varies=1),
+    Row(P.FAILED_RUN, R.AGENT_ERROR, "end._alarm", _failed, varies=1),
     Row(P.MANUAL_RESUME, R.MANUAL_RESUME, "orders._again", _retried, keyless=BY_DESIGN),
     Row(P.RECOVERY_SWEEP, R.TASK_ASSIGNED, "sweep._owe", _swept, keyless=BY_DESIGN),
     *(

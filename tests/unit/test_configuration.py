@@ -10,10 +10,11 @@ import textwrap
 import pytest
 from celery.app.defaults import NAMESPACES, flatten
 
+from db.leases import GRACE
 from office_tasks import app
 from office_tasks.admin import LOOKBACK_HOURS
 from office_tasks.admission import ALLOWANCE_WINDOW, DUPLICATE_LOOKBACK
-from office_tasks.configuration import configuration
+from office_tasks.configuration import UNLIMITED, configuration
 from office_tasks.settings import Settings, SettingsError, load
 from tests.nodes.engine import ROOT
 
@@ -24,6 +25,7 @@ KNOWN = {name.lower() for name, _ in flatten(NAMESPACES)} | {
 TASKS = {
     "office.assign_task",
     "office.create_task",
+    "office.execute_run",
     "office.pause_workspace",
     "office.queue_run",
     "office.resume_workspace",
@@ -35,15 +37,19 @@ TASKS = {
     "office.onboard_task",
     "office.set_task_status",
     "office.task_updated",
+    "recovery.dispatch_queued_runs",
     "recovery.purge_history",
     "recovery.recover_unstarted_tasks",
     "recovery.relay_owed",
+    "recovery.rescue_stale_claims",
 }
+# What the one Celery task with limits of its own takes them from.
+OURS = {"office_run_soft_limit", "office_run_hard_limit"}
 
 
 def test_celery_knows_every_option_that_we_set():
     """8-engineering, habit 14: Celery accepts a misspelt option silently, so its own list decides."""
-    assert set(configuration(Settings())) - KNOWN == set()
+    assert set(configuration(Settings())) - KNOWN == OURS
 
 
 def test_what_the_worker_relies_on():
@@ -55,6 +61,30 @@ def test_what_the_worker_relies_on():
     assert options["worker_prefetch_multiplier"] == 1
     limits = options["task_soft_time_limit"], options["task_time_limit"]
     assert limits[0] < limits[1] < options["broker_transport_options"]["visibility_timeout"]
+
+
+@pytest.mark.parametrize(("given", "soft"), [(None, UNLIMITED), (90, 90)])
+def test_a_run_has_limits_of_its_own(given, soft):
+    """REC-2.9, 8-engineering, habit 14: none by default; ours comes first, so that the run can say so."""
+    options = configuration(Settings(run_time_limit=given))
+    assert options["office_run_soft_limit"] == soft
+    assert options["office_run_hard_limit"] > soft + GRACE.total_seconds()
+    assert (options["task_soft_time_limit"], options["task_time_limit"]) == (
+        Settings().soft_time_limit, Settings().time_limit,
+    )  # fmt: skip
+
+
+def test_executing_a_run_differs_from_every_other_task():
+    """REC-2.9: acknowledged early, its result kept by its row, under its own limits; nothing else is."""
+    app.loader.import_default_modules()
+    mine = {name: app.tasks[name] for name in TASKS}
+    early = {name for name, task in mine.items() if not task.acks_late or not task.reject_on_worker_lost}
+    silent = {name for name, task in mine.items() if task.ignore_result}
+    limited = {
+        name for name, task in mine.items()
+        if (task.soft_time_limit, task.time_limit) != (app.conf.task_soft_time_limit, app.conf.task_time_limit)
+    }  # fmt: skip
+    assert early == silent == limited == {"office.execute_run"}
 
 
 def test_task_names_are_wire_format():
