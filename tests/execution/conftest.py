@@ -106,3 +106,18 @@ def untouched(board):
         return lambda: row_of(board, table, row_id) == before
 
     return note
+
+
+@pytest.fixture
+def forbid(board):
+    """Return a function that lets no run become so, until the test ends or the function that it returns is called."""
+
+    def allow():
+        board.execute("ALTER TABLE runs DROP CONSTRAINT IF EXISTS forbidden")
+
+    def make(condition):
+        board.execute(f"ALTER TABLE runs ADD CONSTRAINT forbidden CHECK (NOT ({condition})) NOT VALID")
+        return allow
+
+    yield make
+    allow()
