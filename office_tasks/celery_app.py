@@ -25,6 +25,10 @@ class OfficeApp(Celery):  # type: ignore[misc]  # Celery has no types
         """The composition root of this process."""
         return Office(load())
 
+    def task(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - Celery's own signature
+        """Make a Celery task of this app alone; by default every other app of the process would be given it too."""
+        return super().task(*args, **{"shared": False, **options})
+
 
 app = OfficeApp(
     "office_tasks",
