@@ -31,9 +31,7 @@ class Desk:
     def ask(self, do: str, agent: str = "ana", **payload: Any) -> uuid.UUID:
         """Queue a run whose handler does so, later than those before it; say nothing to any worker."""
         number = next(self._numbers)
-        answer = self.board.ask(
-            after(seconds=number), agent=agent, reason=f"r-{number}", payload={"do": do, **payload}
-        )
+        answer = self.board.ask(after(seconds=number), agent=agent, reason=f"r-{number}", payload={"do": do, **payload})
         assert answer.run_id, answer
         return answer.run_id
 

@@ -5,6 +5,7 @@ Every start and every end is a line of `log`; whoever holds does so until `gate`
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -72,6 +73,10 @@ def return_nan(_: RunContext) -> Any:
 
 def exit_as_a_program_would(_: RunContext) -> Any:
     raise SystemExit(3)
+
+
+def be_cancelled_by_asyncio(_: RunContext) -> Any:
+    raise asyncio.CancelledError
 
 
 def interrupt(_: RunContext) -> Any:

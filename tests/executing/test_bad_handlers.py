@@ -18,6 +18,7 @@ SAID = {
     "return_no_json": NOT_STORED,
     "return_nan": NOT_STORED,
     "exit_as_a_program_would": "SystemExit: 3",
+    "be_cancelled_by_asyncio": "CancelledError",
     "interrupt": "KeyboardInterrupt",
     "undefined": "KeyError: 'undefined'",
 }

@@ -8,7 +8,8 @@ from tests.nodes.verbs import wait_exit, wait_for_log
 from tests.nodes.waiting import until
 
 # As `office worker` starts it: SIGTERM begins a soft stop, 8 s long.
-pytestmark = pytest.mark.office_worker(concurrency=1, queues="execution", env={"REMAP_SIGTERM": "SIGQUIT"})
+SOFT = {"REMAP_SIGTERM": "SIGQUIT"}
+pytestmark = pytest.mark.office_worker(concurrency=1, queues="execution", env=SOFT)
 
 
 def stop(worker):
@@ -27,10 +28,9 @@ def test_a_handler_that_ends_in_time_is_waited_for(worker, desk):
     assert desk.attempts(run_id) == [1]
 
 
-@pytest.mark.parametrize("do", ["hold", "hold_on_through_anything"])
-def test_one_that_does_not_is_given_back(worker, start_worker, desk, do):
+def test_one_that_does_not_is_given_back(worker, start_worker, desk):
     """REC-2.8: ended by its worker's stop, a run is queued at once, and another worker has it as its second attempt."""
-    run_id = desk.begin(do, attempts=[1])
+    run_id = desk.begin("hold", attempts=[1])
     stop(worker)
     row = until(lambda: (found := desk.board.run(run_id))["status"] == "queued" and found, 20, "it is given back")
     assert (row["error"], row["attempt"]) == ("its worker was stopped", 1)
@@ -42,7 +42,18 @@ def test_one_that_does_not_is_given_back(worker, start_worker, desk, do):
     wait_exit(worker, timeout=60)
 
 
-@pytest.mark.office_worker(concurrency=3)
+def test_one_that_will_not_be_interrupted_is_waited_for(worker, desk):
+    """REC-2.8: it swallows the SystemExit of its worker's stop: it finishes, and then the worker ends."""
+    run_id = desk.begin("hold_on_through_anything")
+    stop(worker)
+    until(lambda: desk.attempts(run_id, "swallowed SystemExit"), what="it is interrupted")
+    assert desk.board.run(run_id)["status"] == "claimed"
+    desk.open_gate()
+    assert desk.until_status(run_id, "finished")["result"] == {"attempt": 1}
+    wait_exit(worker, timeout=60)
+
+
+@pytest.mark.office_worker(concurrency=3, queues="execution", env=SOFT)
 def test_all_that_a_worker_held_are_given_back(worker, start_worker, desk):
     """REC-2.8: three handlers at once, none of which ends: each is given back, and executed again."""
     desk.board.execute("UPDATE agents SET max_concurrent_sessions = 3")
