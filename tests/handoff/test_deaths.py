@@ -69,7 +69,7 @@ def all_settled(board):
 ADMITTED = dict.fromkeys(POINTS[:3], ("decided", "queued"))
 
 
-@pytest.mark.office_worker(concurrency=1, queues="recovery,execution", env=PATIENT)
+@pytest.mark.office_worker(concurrency=1, queues="recovery", env=PATIENT)
 def test_a_killed_workers_wakes_are_relayed_once(worker, beat, doomed, caller):
     """PRO-6.2, PRO-6.1, OPS-5: kill -9, then within 10 s all that committed is admitted; redelivered, nothing more."""
     victim, held = doomed
@@ -90,7 +90,7 @@ def test_a_killed_workers_wakes_are_relayed_once(worker, beat, doomed, caller):
     assert board.count("mutations") == board.count("events") == 2 * len(POINTS)
 
 
-@pytest.mark.office_worker(concurrency=1, queues="recovery,execution", env=PATIENT)
+@pytest.mark.office_worker(concurrency=1, queues="recovery", env=PATIENT)
 def test_a_killed_workers_wakes_are_relayed_though_redis_was_lost(worker, beat, doomed, caller, broker):
     """PRO-6.2, PRO-6.5, OPS-5, C34: Redis dies with the worker and comes back empty: within 10 s all is admitted, once.
 
