@@ -43,7 +43,6 @@ app.add_defaults(lambda: configuration(app.office.settings))
 def _be_a_worker(conf: Any = None, options: Any = None, **_: Any) -> None:  # noqa: ANN401 - Celery's own signature
     """Producers fail fast, workers are patient; and a worker keeps a result until the backend takes it."""
     read_json_plainly()
-    when_queued(partial(executions.send, app))
     if threads := (options or {}).get("concurrency"):
         app.office = Office(app.office.settings.model_copy(update={"concurrency": threads}))
     patient = {"socket_timeout": PATIENCE_SECONDS}
@@ -51,6 +50,12 @@ def _be_a_worker(conf: Any = None, options: Any = None, **_: Any) -> None:  # no
     conf.result_backend_always_retry = True
     conf.result_backend_max_retries = 60
     conf.result_backend_max_sleep_between_retries_ms = 1_000
+
+
+@signals.celeryd_init.connect
+def signal_executions(**_: Any) -> None:  # noqa: ANN401 - Celery's own signature
+    """Say of each run that this worker queues that some run may start (REC-2.6)."""
+    when_queued(partial(executions.send, app))
 
 
 @signals.setup_logging.connect

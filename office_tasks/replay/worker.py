@@ -78,7 +78,7 @@ def own_worker(database_url: str, log_level: str) -> Iterator[Celery]:
 def _start(database_url: str, broker_url: str, log: Path, log_level: str) -> subprocess.Popen[bytes]:
     from office_tasks.devstack.spawn import spawn  # noqa: PLC0415 - an extra, needed only here
 
-    command = [sys.executable, "-m", "celery", "-A", "office_tasks", "worker", "-c", str(CONCURRENCY)]
+    command = [sys.executable, "-m", "celery", "-A", "office_tasks.replay.quiet", "worker", "-c", str(CONCURRENCY)]
     settings = {
         "OFFICE_DATABASE_URL": database_url,
         "OFFICE_BROKER_URL": broker_url,
