@@ -7,9 +7,9 @@ import pytest
 from tests.executing.desk import Desk
 from tests.executing.handlers import DIRECTORY
 from tests.handoff.conftest import beat
-from tests.integration.conftest import caller, worker
+from tests.integration.conftest import arm, caller, worker
 
-__all__ = ["beat", "caller", "worker"]
+__all__ = ["arm", "beat", "caller", "worker"]
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import pytest
 from tests.cli.conftest import run_process
 from tests.integration.caller import events
 from tests.nodes.verbs import wait_for_log
-from tests.nodes.waiting import until
 
 __all__ = ["run_process"]
 
@@ -108,4 +107,19 @@ def test_one_that_goes_on_all_the_same_is_given_up_and_killed(start_worker, desk
     assert desk.board.run(run_id) == row
     assert desk.told(run_id)[0]["pid"] != desk.told(healthy)[0]["pid"]
     assert worker.container.status == "running"
-    until(lambda: desk.attempts(run_id, "ended") == [], what="it never ended")
+    assert desk.attempts(run_id, "ended") == []
+
+
+@pytest.mark.office_worker(pool="threads", concurrency=2, queues="execution", env={"OFFICE_RUN_TIME_LIMIT": "1"})
+def test_in_a_thread_it_is_given_up_and_left_alone(start_worker, desk):
+    """REC-2.9: a thread cannot be interrupted: given up after the grace, and what it says later is too late."""
+    worker = start_worker(app="tests.executing.impatient")
+    run_id = desk.begin("hold")
+    row = desk.ends(run_id)
+    assert is_waiting(row)
+    assert row["error"] == "the handler did not stop after OFFICE_RUN_TIME_LIMIT, 1 s"
+    healthy = desk.start("work")
+    desk.until_status(healthy, "finished")
+    desk.open_gate()
+    wait_for_log(worker, "run_lost")
+    assert desk.board.run(run_id) == row

@@ -8,6 +8,7 @@ import pytest
 
 from db.claims import LEASE
 from tests.integration.caller import events
+from tests.integration.faults import setting
 from tests.nodes.verbs import kill_child, pause, resume, wait_for_log
 
 pytestmark = pytest.mark.office_worker(concurrency=1, queues="execution")
@@ -70,3 +71,20 @@ def test_a_second_death_makes_the_run_wait(worker, desk):
     assert (row["status"], row["attempt"]) == ("queued", 2)
     assert row["error"] == "its lease ran out: the worker died, or stood still for a minute"
     assert 5 < (row["scheduled_retry_at"] - datetime.now(UTC)).total_seconds() / 60 < 13
+
+
+@pytest.mark.parametrize("point", ["run_begun", "run_handled"])
+def test_killed_on_either_side_of_the_handler(start_worker, arm, desk, point):
+    """REC-2.8, REC-2.4: claimed and not begun, or done and not written: executed at least once, ended once."""
+    fault = arm("kill")
+    worker = start_worker(env=setting(fault.at(point)))
+    fault.once()
+    run_id = desk.start("work")
+    fault.struck()
+    assert desk.board.run(run_id)["status"] == "claimed"
+    assert desk.lapse(run_id)["retried"] == 1
+    desk.signal()
+    row = desk.until_status(run_id, "finished")
+    assert (row["attempt"], row["result"]) == (2, {"attempt": 2})
+    assert desk.attempts(run_id) == ([2] if point == "run_begun" else [1, 2])
+    assert worker.container.status == "running"

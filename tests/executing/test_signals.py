@@ -11,6 +11,7 @@ from office_tasks.execution import signals
 from office_tasks.replay.worker import client
 from office_tasks.settings import Settings
 from recovery.dispatch import MOST, dispatch_once
+from tests.nodes.verbs import wait_exit
 from tests.nodes.waiting import until
 from tests.support import after
 
@@ -114,3 +115,16 @@ def test_too_many_signals_find_nothing(worker, caller, desk, waiting):
     desk.until_status(run_id, "finished")
     until(lambda: waiting() == 0 == caller.redis.hlen("unacked"), what="all signals are taken")
     assert (desk.attempts(run_id), caller.board.count("runs")) == ([1], 1)
+
+
+@pytest.mark.office_worker(concurrency=1, queues="admission")
+def test_a_replays_own_worker_tells_nobody(start_worker, caller, waiting):
+    """REC-2.6: what a replay queues is never executed: of two workers, only the installation's sends a signal."""
+    quiet = start_worker(app="office_tasks.replay.quiet")
+    assert caller.ask("queue_run", "ana", "r-1")["outcome"] == "queued"
+    assert waiting() == 0
+    quiet.kill("SIGTERM")
+    wait_exit(quiet)
+    start_worker()
+    assert caller.ask("queue_run", "ana", "r-2")["outcome"] == "queued"
+    until(lambda: waiting() == 1, what="the signal")
