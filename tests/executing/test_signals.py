@@ -43,7 +43,6 @@ def test_each_admission_is_executed_at_once(worker, caller, desk, record_propert
         waits.append(desk.told(run_id)[0]["at"] - sent)
     record_property("p50_ms", round(1_000 * statistics.median(waits), 1))
     record_property("p95_ms", round(1_000 * statistics.quantiles(waits, n=20)[-1], 1))
-    print("start after ms: p50", round(1_000 * statistics.median(waits), 1), "max", round(1_000 * max(waits), 1))
     assert {row["attempt"] for row in caller.board.runs()} == {1}
 
 
