@@ -191,7 +191,7 @@ def resume_workspace(self: OfficeTask, workspace_id: str) -> Result:
     return pauses.resume_workspace(self.office.engine, _unless_poisoned(self), workspace_id)
 
 
-@app.task(name="office.execute_run", base=ExecutionTask, bind=True, shared=False)
+@app.task(name="office.execute_run", base=ExecutionTask, bind=True)
 def execute_run(self: OfficeTask) -> Result:
     """Execute the next run that may start."""
     settings = self.office.settings
