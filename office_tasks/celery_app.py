@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from celery import Celery, signals
@@ -11,7 +11,7 @@ from office_tasks.admission.listeners import when_queued
 from office_tasks.base import OfficeTask
 from office_tasks.configuration import PATIENCE_SECONDS, configuration
 from office_tasks.consumer import read_json_plainly
-from office_tasks.execution import signals as executions
+from office_tasks.execution.signals import Signals
 from office_tasks.logs import configure_logs
 from office_tasks.office import Office
 from office_tasks.settings import load
@@ -24,6 +24,11 @@ class OfficeApp(Celery):  # type: ignore[misc]  # Celery has no types
     def office(self) -> Office:
         """The composition root of this process."""
         return Office(load())
+
+    @cached_property
+    def executions(self) -> Signals:
+        """The signals that this process sends."""
+        return Signals(self)
 
     def task(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - Celery's own signature
         """Make a Celery task of this app alone; by default every other app of the process would be given it too."""
@@ -55,7 +60,7 @@ def _be_a_worker(conf: Any = None, options: Any = None, **_: Any) -> None:  # no
 @signals.celeryd_init.connect
 def signal_executions(**_: Any) -> None:  # noqa: ANN401 - Celery's own signature
     """Say of each run that this worker queues that some run may start (REC-2.6)."""
-    when_queued(partial(executions.send, app))
+    when_queued(app.executions.send)
 
 
 @signals.setup_logging.connect

@@ -11,7 +11,6 @@ from office_tasks.admission import Wake, poison, recall
 from office_tasks.base import ExecutionTask, OfficeTask
 from office_tasks.celery_app import app
 from office_tasks.errors import InvalidInput, Poisoned
-from office_tasks.execution import signals
 from office_tasks.execution.execute import execute_next
 from office_tasks.producers import after, assignments, bare, comments, creation, inbound, pauses, statuses, steps
 from office_tasks.producers.producer import Producer
@@ -199,5 +198,5 @@ def execute_run(self: OfficeTask) -> Result:
     if over is None:
         return {"run_id": None}
     # Where one could start, another may: the same agent's next, if nothing else.
-    signals.send(self.app)
+    self.app.executions.send()
     return over.told()

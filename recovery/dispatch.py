@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from celery import Celery
 from sqlalchemy import Engine
 
 from db import claims
 from db.engine import autocommit
-from office_tasks.execution import signals
+from office_tasks.execution.signals import Signals
 
 MOST: Final = 100
 
 
-def dispatch_once(engine: Engine, app: Celery) -> dict[str, int]:
+def dispatch_once(engine: Engine, signals: Signals) -> dict[str, int]:
     """Top up the signals; return how many runs could start (counted up to `MOST`) and how many signals were sent."""
     with autocommit(engine) as connection:
         startable = claims.startable(connection, MOST)
-    missing = startable - signals.waiting(app) if startable else 0
-    return {"startable": startable, "signalled": signals.send(app, max(0, missing))}
+    missing = startable - signals.waiting() if startable else 0
+    return {"startable": startable, "signalled": signals.send(max(0, missing))}

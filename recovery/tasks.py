@@ -34,7 +34,7 @@ def rescue_stale_claims(self: RecoveryJob) -> dict[str, int]:
 @app.task(name="recovery.dispatch_queued_runs", bind=True, base=RecoveryJob)
 def dispatch_queued_runs(self: RecoveryJob) -> dict[str, int]:
     """Send signals that were lost."""
-    return dispatch_once(self.office.engine, self.app)
+    return dispatch_once(self.office.engine, self.app.executions)
 
 
 @app.task(name="recovery.purge_history", bind=True, base=RecoveryJob)

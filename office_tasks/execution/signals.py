@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 import structlog
@@ -11,21 +12,36 @@ log: Final = structlog.stdlib.get_logger("office")
 
 TASK: Final = "office.execute_run"
 QUEUE: Final = "execution"
+# A broker that stands still costs whoever sends seconds: a message that queues many runs is to pay that once.
+QUIET_SECONDS: Final = 5.0
 
 
-def send(app: Celery, times: int = 1) -> int:
-    """Send that many signals; return how many went out. A broker that is away is no error: the net sends others."""
-    for sent in range(times):
+class Signals:
+    """What one process sends. A broker that is away is no error: the safety net sends others."""
+
+    def __init__(self, app: Celery) -> None:
+        """Send through `app`; opens nothing."""
+        self._app = app
+        self._quiet_until = 0.0
+
+    def send(self, times: int = 1) -> int:
+        """Send that many signals; return how many went out. After a failure none is tried for `QUIET_SECONDS`."""
+        for sent in range(times):
+            if time.monotonic() < self._quiet_until or not self._sent():
+                return sent
+        return times
+
+    def waiting(self) -> int:
+        """Return how many signals no worker has taken yet."""
+        with self._app.connection_for_write() as connection, connection.channel() as channel:
+            # As Celery declares it. Redis has no empty queues: to ask only for what is there would be refused.
+            return int(channel.queue_declare(queue=QUEUE, durable=True, auto_delete=False).message_count)
+
+    def _sent(self) -> bool:
         try:
-            app.send_task(TASK, ignore_result=True)
+            self._app.send_task(TASK, ignore_result=True)
         except Exception as error:  # noqa: BLE001 - the run stands, whatever the broker says
+            self._quiet_until = time.monotonic() + QUIET_SECONDS
             log.warning("run_not_signalled", error=type(error).__name__)
-            return sent
-    return times
-
-
-def waiting(app: Celery) -> int:
-    """Return how many signals no worker has taken yet."""
-    with app.connection_for_write() as connection, connection.channel() as channel:
-        # As Celery declares it. Redis has no empty queues: to ask only for what is there would be refused.
-        return int(channel.queue_declare(queue=QUEUE, durable=True, auto_delete=False).message_count)
+            return False
+        return True

@@ -6,7 +6,9 @@ import statistics
 
 import pytest
 from pydantic import SecretStr
+from structlog.testing import capture_logs
 
+from office_tasks.devstack.ports import pick
 from office_tasks.execution import signals
 from office_tasks.replay.worker import client
 from office_tasks.settings import Settings
@@ -27,7 +29,7 @@ def dispatch(broker, board):
     """Return a function that makes one pass of the safety net, with our own configuration."""
     url = SecretStr(broker.container.celeryconfig["host_url"])
     app = client(Settings(broker_url=url, result_backend=url))
-    yield lambda: dispatch_once(board.engine, app)
+    yield lambda: dispatch_once(board.engine, signals.Signals(app))
     app.close()
 
 
@@ -127,3 +129,13 @@ def test_a_replays_own_worker_tells_nobody(start_worker, caller, waiting):
     start_worker()
     assert caller.ask("queue_run", "ana", "r-2")["outcome"] == "queued"
     until(lambda: waiting() == 1, what="the signal")
+
+
+def test_a_broker_that_is_away_is_asked_once_in_a_while():
+    """REC-2.6: a message that queues many runs waits for a dead broker once, not for each of them."""
+    app = client(Settings(broker_url=SecretStr(f"redis://127.0.0.1:{pick()}/0")))
+    sending = signals.Signals(app)
+    with capture_logs() as logs:
+        assert [sending.send(2) for _ in range(5)] == [0] * 5
+    assert [entry["event"] for entry in logs] == ["run_not_signalled"]
+    app.close()
