@@ -1,8 +1,8 @@
 """The claim: of all queued runs the one that may start now, taken so that no other claimer has it (REC-2.2).
 
 What an agent may run at once is a matter of all its runs, so claimers of one agent go one after the other: each holds
-the agent's row. Two statements, because a count must be read after the lock is held, not in the statement that waits
-for it.
+the agent's row. Several statements, because a count must be read after the lock is held, not in the statement that
+waits for it.
 """
 
 from __future__ import annotations
@@ -50,24 +50,32 @@ _NEXT_IN_LINE: Final = Statement(f"""
     WHERE {_DUE} AND {_FREE} AND agents.id <> ALL(CAST(:passed AS text[]))
     ORDER BY runs.requested_at, runs.id LIMIT 1 {_LOCKS.format(wait="SKIP LOCKED")}""")
 
-# An agent that another claimer holds is waited for: what it leaves over would otherwise be nobody's.
-_NEXT_OF_ANY_AGENT: Final = Statement(f"""
+# An agent that another claimer holds is waited for when there is no other: what it leaves over would be nobody's.
+_NEXT_OF_ANY_AGENT: Final = f"""
     SELECT agents.id
     FROM {_AGENTS}
     CROSS JOIN LATERAL (SELECT requested_at, id FROM runs WHERE agent_profile_id = agents.id AND {_DUE}
                         ORDER BY requested_at, id LIMIT 1) first
     WHERE {_FREE} AND agents.id <> ALL(CAST(:passed AS text[]))
-    ORDER BY first.requested_at, first.id LIMIT 1 {_LOCKS.format(wait="")}""")
+    ORDER BY first.requested_at, first.id LIMIT 1 """
+_NEXT_UNHELD: Final = Statement(_NEXT_OF_ANY_AGENT + _LOCKS.format(wait="SKIP LOCKED"))
+_NEXT_HELD: Final = Statement(_NEXT_OF_ANY_AGENT + _LOCKS.format(wait=""))
 
+# The agent's oldest. Its task is held until the claim commits, so that whoever changes who drives it comes before, as
+# the staleness check sees, or after, and finds the claim. Nothing but an agent is waited for: no two wait in a ring.
 _TAKE: Final = Statement(f"""
     UPDATE runs SET status = '{RUN["claim"].target}', attempt = attempt + 1, scheduled_retry_at = NULL,
            claimed_at = office_now(), lease_token = CAST(:token AS uuid),
            lease_expires_at = office_now() + CAST(:lease AS interval)
     WHERE id = (
-        SELECT runs.id FROM runs JOIN ({_AGENTS}) ON agents.id = runs.agent_profile_id
-        WHERE agents.id = :agent_profile_id AND {_DUE} AND {_FREE}
-        ORDER BY runs.requested_at, runs.id LIMIT 1
-        FOR UPDATE OF runs SKIP LOCKED)
+        WITH oldest AS (
+            SELECT runs.id, runs.task_id FROM runs JOIN ({_AGENTS}) ON agents.id = runs.agent_profile_id
+            WHERE agents.id = :agent_profile_id AND {_DUE} AND {_FREE}
+            ORDER BY runs.requested_at, runs.id LIMIT 1
+            FOR UPDATE OF runs SKIP LOCKED),
+        held AS (SELECT tasks.id FROM tasks, oldest WHERE tasks.id = oldest.task_id FOR KEY SHARE OF tasks SKIP LOCKED)
+        SELECT oldest.id FROM oldest LEFT JOIN held ON true
+        WHERE held.id IS NOT NULL OR NOT EXISTS (SELECT FROM tasks WHERE tasks.id = oldest.task_id))
     RETURNING id, agent_profile_id, reason, payload, task_id, idempotency_key, coalesced_count, requested_at, attempt,
               lease_token""")
 
@@ -96,7 +104,7 @@ class Claimed(NamedTuple):
 
 
 class Overtaken(DbError):
-    """The agent that was found has nothing to claim any more: another was faster, or holds the run. Look again."""
+    """The agent that was found has nothing to claim now: another was faster, or holds its run or task. Look again."""
 
     def __init__(self, agent_profile_id: str) -> None:
         """Say which agent it was: it is to be passed over then."""
@@ -119,7 +127,7 @@ def claim(connection: Connection, token: uuid.UUID, passed: Sequence[str] = ()) 
         Overtaken: nothing is claimed, and the transaction is to be rolled back: to look again while this agent is held
             could be to wait for somebody who waits for us.
     """
-    for look in (_NEXT_IN_LINE, _NEXT_OF_ANY_AGENT):
+    for look in (_NEXT_IN_LINE, _NEXT_UNHELD, _NEXT_HELD):
         if agent_profile_id := look.run(connection, {"passed": list(passed)}).scalar_one_or_none():
             return _take(connection, agent_profile_id, token)
     return None

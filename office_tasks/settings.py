@@ -39,11 +39,11 @@ class Settings(BaseSettings):
     soft_time_limit: int = Field(default=10, ge=1, description="seconds")
     time_limit: int = Field(default=15, ge=2, description="seconds")
     run_handler: str = Field(
-        default="office_tasks.execution.handler:log_and_finish",
-        pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$",
-        description="package.module:function",
+        default="office_tasks.execution.handler:log_and_finish", description="package.module:function"
     )
-    run_time_limit: int | None = Field(default=None, ge=1, description="seconds; none when it is not set")
+    run_time_limit: int | None = Field(
+        default=None, ge=1, le=31_536_000, description="seconds; none when it is not set"
+    )
     result_expires: int = Field(default=3_600, ge=60, description="seconds")
     run_retention_days: int = Field(default=90, le=36_500, description="days")
     history_retention_days: int = Field(default=14, le=36_500, description="days")
@@ -62,6 +62,13 @@ class Settings(BaseSettings):
     def _history_outlives_what_asks_for_it(self) -> Self:
         _refuse_less("OFFICE_RUN_RETENTION_DAYS", self.run_retention_days, _NEEDS_RUNS)
         _refuse_less("OFFICE_HISTORY_RETENTION_DAYS", self.history_retention_days, _WINDOWS)
+        return self
+
+    @model_validator(mode="after")
+    def _handler_is_named(self) -> Self:
+        module, colon, function = self.run_handler.partition(":")
+        if not colon or not all(part.isidentifier() for part in f"{module}.{function}".split(".")):
+            raise ValueError(f"OFFICE_RUN_HANDLER must be package.module:function, not {self.run_handler!r}")
         return self
 
     @model_validator(mode="after")

@@ -128,10 +128,15 @@ def depth(field: str, value: object, limit: int) -> None:
         InvalidInput: it is nested deeper, or a key of an object is no text.
     """
     level: list[Any] = [value]
+    seen = 0
     for _ in range(limit + 1):
         containers = [item for item in level if isinstance(item, _CONTAINERS)]
         if not containers:
             return
+        # A container that stands in many places is small here and without bounds as JSON, where each takes two bytes.
+        seen += len(containers)
+        if 2 * seen > MAX_PAYLOAD_BYTES:
+            raise InvalidInput(f"{field}: is longer than {MAX_PAYLOAD_BYTES} bytes of JSON")
         level = [item for container in containers for item in _items(field, container)]
     raise InvalidInput(f"{field}: is nested deeper than {limit}")
 

@@ -34,8 +34,9 @@ def rescue_once(engine: Engine, batch: int = BATCH) -> dict[str, int]:
 
 def _ended(engine: Engine, stale: leases.Stale) -> str:
     # One that was asked to stop is cancelled by any ending.
+    become = backoff.worker_died if stale.expired else backoff.deaf
     try:
-        return end(engine, stale.run, backoff.worker_died(stale.run.attempt)).result
+        return end(engine, stale.run, become(stale.run.attempt)).result
     except SQLAlchemyError as error:
         log.warning("run_not_rescued", run_id=str(stale.run.id), error=brief(error))
         return "left"

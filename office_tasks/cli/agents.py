@@ -76,7 +76,7 @@ def resume(agent_profile_id: str, as_json: AsJson = False) -> None:
     typer.echo(f"agent {agent_profile_id} is {_changed(work)}")
     if work["workspace_paused"]:
         typer.echo(f"its workspace {work['workspace_id']} is paused: nothing of it starts until that is resumed")
-    typer.echo(f"runs that wait and may be claimed now: {work['queued']}")
+    typer.echo(f"runs that wait, for their turn or their retry: {work['queued']}")
     typer.echo(f"wakes that are owed, which the relay decides: {work['owed']}")
     typer.echo("tasks that it was refused meanwhile and never started, the sweep brings back")
 

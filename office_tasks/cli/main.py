@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from office_tasks.cli import agents, database, demo, processes, replay, runs, steps, tasks, workspaces
+from office_tasks.cli import agents, database, demo, processes, replay, runs, servers, steps, tasks, workspaces
 
 office = typer.Typer(
     help="Office Tasks: who may be woken, decided once, in Postgres.",
@@ -17,7 +17,7 @@ office = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (database, processes, demo, replay):
+for part in (database, processes, servers, demo, replay):
     part.register(office)
 for group, name in (
     (workspaces, "workspace"), (agents, "agent"), (steps, "step"), (tasks, "task"), (runs, "run"),

@@ -69,7 +69,7 @@ def cancel(run_id: str, as_json: AsJson = False) -> None:
     if as_json:
         show_json(done)
     elif done["status"] == "cancelled":
-        typer.echo(f"run {done['run_id']} is cancelled")
+        typer.echo(f"run {done['run_id']} is cancelled{'' if done['changed'] else ' already'}")
     elif done["changed"]:
         typer.echo(f"run {done['run_id']} is asked to stop; if it does not within 30 s, its lease is withdrawn")
     else:

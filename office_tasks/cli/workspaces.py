@@ -81,7 +81,7 @@ def resume(workspace_id: str, as_json: AsJson = False) -> None:
     typer.echo(f"wakes that it owed: {decided or 'none'}; made moot by later assignments: {done['superseded']}")
     if work["owed"]:
         typer.echo(f"wakes still owed, which the relay decides: {work['owed']}")
-    typer.echo(f"runs that wait and may be claimed now: {work['queued']}")
+    typer.echo(f"runs that wait, for their turn or their retry: {work['queued']}")
 
 
 def _work(workspace_id: str) -> Mapping[str, Any]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Final
 
 from celery.exceptions import TimeoutError as NoAnswer
@@ -24,6 +22,7 @@ from office_tasks.demo.executed import Became
 from office_tasks.demo.office import RESUMED_LATER, furnish
 from office_tasks.demo.play import ANSWER_SECONDS, DemoError, Played, play
 from office_tasks.devstack import DevStack
+from office_tasks.devstack.unwinding import signals_unwind
 from office_tasks.logs import configure_logs
 
 INTERRUPTED: Final = 130
@@ -45,7 +44,7 @@ def run(data_dir: Path) -> int:
     console = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED_WIDTH)
     began = time.monotonic()
     try:
-        with _signals_unwind(), _progress(console) as say:
+        with signals_unwind(), _progress(console) as say:
             played, runs = _perform(data_dir, say)
             say("stopping everything")
     except KeyboardInterrupt:
@@ -128,21 +127,6 @@ def _progress(console: Console) -> Iterator[Say]:
                 console.print(what, highlight=False)
 
         yield say
-
-
-@contextmanager
-def _signals_unwind() -> Iterator[None]:
-    """Let `kill` and a closed terminal unwind as Ctrl-C does, so that everything is stopped."""
-
-    def unwind(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, unwind) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _tell(console: Console, data_dir: Path, played: list[Played], runs: list[Became], seconds: float) -> int:

@@ -43,6 +43,11 @@ def worker_died(attempt: int) -> Ending:
     return _retry(attempt, error, gap=AT_ONCE) if attempt == 1 else failed(attempt, error)
 
 
+def deaf(attempt: int) -> Ending:
+    """Return what becomes of a run that was asked to stop and did not in time: it ends cancelled (REC-2.10)."""
+    return failed(attempt, "it was asked to stop, and did not in time")
+
+
 def _retry(attempt: int, error: str, *, gap: dt.timedelta | None = None, retry_at: dt.datetime | None = None) -> Ending:
     if attempt > len(GAPS):
         return Ending("fail", error=error)

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError
 
 from db import claims, sessions, work
 from db.claims import Claimed, Overtaken
 from db.endings import Ending
+from db.errors import is_stalled
 from office_tasks import reasons
 from office_tasks.execution.context import AgentFacts, SessionFacts, TaskFacts
 from office_tasks.execution.end import Over, write
@@ -50,6 +52,11 @@ def begin(engine: Engine) -> Begun | Over | None:
                 return run and _prepare(connection, run)
         except Overtaken as overtaken:
             passed.append(overtaken.agent_profile_id)
+        except DBAPIError as error:
+            if not is_stalled(error):
+                raise
+            # Whoever could start is held by somebody: the safety net looks again in a few seconds.
+            return None
 
 
 def stale(run: Claimed, task: work.TaskSeen | None) -> str | None:

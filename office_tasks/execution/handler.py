@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import os
 import pkgutil
 from functools import cache
 from typing import Any, Final
@@ -41,7 +43,7 @@ def load(path: str) -> Handler:
     """
     try:
         found = pkgutil.resolve_name(path)
-    except Exception as error:  # noqa: BLE001 - importing the user's module may raise anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - importing the user's module may raise anything
         raise HandlerError(f"OFFICE_RUN_HANDLER {path!r} cannot be imported: {_sentence(error)}") from None
     if not callable(found):
         raise HandlerError(f"OFFICE_RUN_HANDLER {path!r} is no function but {type(found).__name__}")
@@ -56,17 +58,28 @@ def outcome(path: str, context: RunContext, limit: float | None) -> Ending:
         context: what it is given.
         limit: seconds that it may take, for what is said when it took longer; None when there is no limit.
     """
+    process = os.getpid()
     try:
         result = load(path)(context)
-    except RetryAt as asked:
-        return backoff.failed(context.attempt, _sentence(asked), asked.when)
-    except SoftTimeLimitExceeded:
-        return backoff.failed(context.attempt, f"the handler took longer than OFFICE_RUN_TIME_LIMIT, {limit:g} s")
-    except BaseException as error:  # noqa: BLE001 - asyncio's cancellation is no Exception, and must end no worker either
-        if worker_stops():
-            return backoff.worker_stopped(context.attempt)
-        return backoff.failed(context.attempt, _sentence(error))
+    except BaseException as error:  # noqa: BLE001 - a handler may raise anything, and must end no worker
+        _be_the_process_that(process)
+        return _failed(context.attempt, error, limit)
+    _be_the_process_that(process)
     return _finished(context.attempt, result)
+
+
+def _be_the_process_that(called: int) -> None:
+    # A handler that forks and lets its child return would have two processes end one run, and one pool too many.
+    if os.getpid() != called:
+        os._exit(1)
+
+
+def _failed(attempt: int, error: BaseException, limit: float | None) -> Ending:
+    if isinstance(error, RetryAt) and isinstance(when := getattr(error, "when", None), dt.datetime):
+        return backoff.failed(attempt, _sentence(error), when)
+    if isinstance(error, SoftTimeLimitExceeded) and limit is not None:
+        return backoff.failed(attempt, f"the handler took longer than OFFICE_RUN_TIME_LIMIT, {limit:g} s")
+    return backoff.worker_stopped(attempt) if worker_stops() else backoff.failed(attempt, _sentence(error))
 
 
 def _finished(attempt: int, result: object) -> Ending:
@@ -74,7 +87,7 @@ def _finished(attempt: int, result: object) -> Ending:
         return Ending("finish", result=validation.payload(result, field="result", absent="null"))
     except InvalidInput as error:
         return backoff.failed(attempt, f"the handler returned what cannot be stored: {error}")
-    except Exception as error:  # noqa: BLE001 - what a container of the user's own does when it is looked at
+    except BaseException as error:  # noqa: BLE001 - what a container of the user's own does when it is looked at
         return backoff.failed(attempt, f"the handler returned what cannot be stored: {_sentence(error)}")
 
 
@@ -91,5 +104,5 @@ def _sentence(error: BaseException) -> str:
 def _said(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception:  # noqa: BLE001 - an error of the user's may not even be able to say what it is
+    except BaseException:  # noqa: BLE001 - an error of the user's may not even be able to say what it is
         return ""

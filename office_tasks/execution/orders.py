@@ -39,7 +39,7 @@ def cancel(engine: Engine, run_id: object, instant: dt.datetime | None = None) -
     with autocommit(engine) as connection:
         status = executions.cancel(connection, wanted, executions.OPERATOR, instant)
         run = _run(connection, wanted)
-    if status is None and run["status"] != "claimed":
+    if status is None and run["status"] not in ("claimed", "cancelled"):
         raise InvalidInput(f"run {wanted} was not cancelled: it is {run['status']}")
     if status:
         log.info("run_cancel_ordered", run_id=str(wanted), status=status)

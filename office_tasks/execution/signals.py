@@ -39,7 +39,8 @@ class Signals:
 
     def _sent(self) -> bool:
         try:
-            self._app.send_task(TASK, ignore_result=True)
+            # Without limits: by default a message carries its sender's, and those would go before the executor's own.
+            self._app.send_task(TASK, ignore_result=True, time_limit=None, soft_time_limit=None)
         except Exception as error:  # noqa: BLE001 - the run stands, whatever the broker says
             self._quiet_until = time.monotonic() + QUIET_SECONDS
             log.warning("run_not_signalled", error=type(error).__name__)

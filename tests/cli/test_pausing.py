@@ -60,7 +60,7 @@ def test_whatever_kept_an_agent_from_work_resuming_ends(run, board, was):
     store_run(board, reason="other")
     assert told(run, "agent", "resume", "ana") == [
         f"agent ana is active (it was {was})",
-        "runs that wait and may be claimed now: 1",
+        "runs that wait, for their turn or their retry: 1",
         "wakes that are owed, which the relay decides: 0",
         "tasks that it was refused meanwhile and never started, the sweep brings back",
     ]
@@ -126,7 +126,7 @@ def test_a_resumed_workspace_takes_up_what_it_owed(run, board):
     assert told(run, "workspace", "resume", "acme") == [
         "workspace acme is resumed",
         "wakes that it owed: 1 queued; made moot by later assignments: 1",
-        "runs that wait and may be claimed now: 1",
+        "runs that wait, for their turn or their retry: 1",
     ]
     assert [(row["agent_profile_id"], row["status"]) for row in board.runs()] == [("bob", "queued")]
     assert told(run, "workspace", "resume", "acme")[0] == "workspace acme is not paused"

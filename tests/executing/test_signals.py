@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 
 import pytest
@@ -129,6 +130,17 @@ def test_a_replays_own_worker_tells_nobody(start_worker, caller, waiting):
     start_worker()
     assert caller.ask("queue_run", "ana", "r-2")["outcome"] == "queued"
     until(lambda: waiting() == 1, what="the signal")
+
+
+def test_a_signal_carries_no_limits_of_its_sender(caller, waiting, broker):
+    """REC-2.9: those of the executor count, and a message's would go before them."""
+    url = SecretStr(broker.container.celeryconfig["host_url"])
+    app = client(Settings(broker_url=url, result_backend=url, run_time_limit=6))
+    app.finalize()
+    assert signals.Signals(app).send() == 1
+    message = json.loads(caller.redis.lindex(signals.QUEUE, 0))
+    assert message["headers"]["timelimit"] == [None, None]
+    app.close()
 
 
 def test_a_broker_that_is_away_is_asked_once_in_a_while():

@@ -6,14 +6,18 @@ import uuid
 from contextlib import suppress
 
 import pytest
+from sqlalchemy import text
 
 from db import claims
+from db.board import lock_task
 from db.claims import Overtaken
 from db.engine import autocommit
 from db.leases import GRACE
 from office_tasks import admin
 from office_tasks.execution.begin import begin
+from office_tasks.execution.end import Over
 from office_tasks.execution.execute import execute_next
+from office_tasks.producers.assignments import assign_task
 from tests.db.plans import statements
 from tests.execution.handlers import PATH, playing
 from tests.faults.waits import holding, in_background, until_blocked
@@ -177,14 +181,14 @@ def _put_in_front(board, agent, why):
 
 
 def test_a_claim_costs_two_round_trips(queue, claim, virtual):
-    """REC-2.6, R08: whose turn it is, and the taking; two looks when there is nothing."""
+    """REC-2.6, R08: whose turn it is, and the taking; three looks when there is nothing."""
     queue()
     with statements(virtual) as sent:
         assert claim()
     assert len(sent) == 2
     with statements(virtual) as sent:
         assert claim() is None
-    assert len(sent) == 2
+    assert len(sent) == 3
 
 
 @pytest.mark.parametrize(("task", "round_trips"), [(None, 4), ("T1", 7)])
@@ -220,6 +224,48 @@ def test_an_agent_that_another_claimer_holds_is_passed_over(board, queue, claim)
     other = queue(after(minutes=1), agent="bob")
     with holding(board.engine, LOCK_AGENT, id="ana"):
         assert claim().id == other
+
+
+def test_an_agent_that_somebody_holds_for_long_holds_back_nobody(board, queue, virtual):
+    """REC-2.2: not even when the first hundred in line are not due; it is looked at again later."""
+    for n in range(101):
+        board.execute(
+            "UPDATE runs SET scheduled_retry_at = :later WHERE id = :id",
+            id=queue(after(seconds=-n)),
+            later=after(hours=1),
+        )
+    held, other = queue(after(minutes=1), agent="ana"), queue(after(minutes=2), agent="bob")
+    with holding(board.engine, LOCK_AGENT, id="ana"):
+        assert begin(virtual).run.id == other
+        assert begin(virtual) is None
+    assert begin(virtual).run.id == held
+
+
+@pytest.mark.parametrize("commits", [True, False], ids=["committed", "undone"])
+def test_a_task_that_is_being_assigned_is_not_started(board, queue, on_board, virtual, commits):
+    """SES-3.1, REC-2.3: neither its old runner, unseen by the interrupt, nor anybody who waits for the commit."""
+    on_board("T1", runner="ana")
+    run_id = queue(task="T1", reason="task_assigned")
+    with board.engine.connect() as assigning:
+        lock_task(assigning, "T1")
+        assigning.execute(text("UPDATE seats SET agent_profile_id = 'bob' WHERE task_id = 'T1'"))
+        assert begin(virtual) is None
+        assigning.commit() if commits else assigning.rollback()
+    begun = begin(virtual)
+    assert begun.run.id == run_id
+    assert isinstance(begun, Over) is commits
+
+
+def test_a_claim_under_way_is_found_by_whoever_assigns(board, queue, on_board, virtual):
+    """SES-3.1: the assignment waits for the claim's commit, and then interrupts it."""
+    on_board("T1", runner="ana")
+    run_id = queue(task="T1", reason="task_assigned")
+    with in_background() as start:
+        with virtual.begin() as claiming:
+            claims.claim(claiming, uuid.uuid4())
+            call = start(assign_task, board.engine, "m", "T1", "bob")
+            until_blocked(board.engine, like="%FOR UPDATE%")
+        assert call.result()["interrupted"] == [str(run_id)]
 
 
 def test_what_refers_to_an_agent_does_not_wait_for_a_claimer(board, queue, virtual):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 
 import pytest
+from celery.exceptions import SoftTimeLimitExceeded
 
 from db.endings import Ending
-from office_tasks.execution.context import AgentFacts, TaskFacts
+from office_tasks.execution.context import AgentFacts, RetryAt, TaskFacts
 from office_tasks.execution.end import end
 from office_tasks.execution.execute import execute_next
 from office_tasks.execution.handler import MAX_ERROR
@@ -87,6 +89,18 @@ class Evil(dict):
         raise RuntimeError("no values today")
 
 
+class Leaving(dict):
+    def values(self):
+        raise SystemExit(5)
+
+
+def doubled(times):
+    value = []
+    for _ in range(times):
+        value = [value, value]
+    return value
+
+
 UNSTORABLE = {
     "object": (object(), "cannot be stored as JSON"),
     "set": ({1}, "cannot be stored as JSON"),
@@ -102,6 +116,8 @@ UNSTORABLE = {
     "number as key": ({1: 2}, "keys of an object must be text"),
     "huge number": (10**5_000, "cannot be stored as JSON"),
     "evil": (Evil(a=1), "no values today"),
+    "leaving": (Leaving(a=1), "SystemExit: 5"),
+    "shared without end": (doubled(60), "longer than 262144 bytes"),
 }
 
 
@@ -143,12 +159,22 @@ def test_a_handler_that_cannot_be_had_fails_the_attempt(board, queue, virtual, p
     assert execute_next(virtual, path).result == "retried"
     error = _retried(board, run_id)
     assert PATHS[path] in error
-    assert path in error or "SystemExit" in error
+    assert path in error
 
 
 class Rude(Exception):
     def __str__(self):
         raise RuntimeError("I will not say")
+
+
+class Mute(Exception):
+    def __str__(self):
+        raise SystemExit(4)
+
+
+class Halfway(RetryAt):
+    def __init__(self):
+        pass
 
 
 RAISED = {
@@ -158,6 +184,9 @@ RAISED = {
     "surrogate": (ValueError("a\ud800b"), "ValueError: a?b"),
     "huge": (ValueError("x" * 10**6), ("ValueError: " + "x" * 10**6)[:MAX_ERROR]),
     "rude": (Rude(), "Rude"),
+    "mute": (Mute(), "Mute"),
+    "retry without a time": (Halfway(), "Halfway"),
+    "a time limit of its own": (SoftTimeLimitExceeded(), "SoftTimeLimitExceeded: SoftTimeLimitExceeded()"),
     "exit": (SystemExit(), "SystemExit"),
     "exit 3": (SystemExit(3), "SystemExit: 3"),
     "memory": (MemoryError(), "MemoryError"),
@@ -176,6 +205,20 @@ def test_whatever_it_raises_is_a_failed_attempt(board, queue, execute, what):
     run_id = queue()
     assert execute(raising(error)).result == "retried"
     assert _retried(board, run_id) == said
+
+
+def test_a_child_that_a_handler_forks_ends_nothing(board, queue, execute):
+    """REC-2.4: it comes back into our code as a second self, and goes no further."""
+    run_id, children = queue(), []
+
+    def fork(_context):
+        if child := os.fork():
+            children.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+            return "parent"
+        return "child"
+
+    assert execute(fork).result == "finished"
+    assert (board.run(run_id)["result"], children) == ("parent", [1])
 
 
 def test_a_handler_that_ends_its_own_run_loses(board, queue, execute, virtual):

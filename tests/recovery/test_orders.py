@@ -61,7 +61,14 @@ def test_a_running_execution_is_asked_to_stop_once(board):
     assert board.run(run_id) == {**before, **asked}
 
 
-@pytest.mark.parametrize("status", RUN_TERMINAL)
+def test_a_cancelled_run_is_cancelled_already(board):
+    """REC-2.10: an order may be given twice."""
+    run_id = store(board, "cancelled")
+    before = board.run(run_id)
+    assert (orders.cancel(board.engine, str(run_id), AT)["changed"], board.run(run_id)) == (False, before)
+
+
+@pytest.mark.parametrize("status", ["finished", "failed"])
 def test_a_run_that_is_over_stays_as_it_is(board, status):
     """REC-2.1: each run settles once; the error names its state."""
     run_id = store(board, status)
