@@ -77,7 +77,7 @@ def test_a_malformed_path_is_refused_at_start(run_process, command, path):
     """REC-2.4: one sentence that names the variable; nothing is started."""
     said = run_process(command, OFFICE_RUN_HANDLER=path)
     assert (said.code, said.out, said.err.count("\n")) == (1, "", 1)
-    assert said.err.startswith("office: OFFICE_RUN_HANDLER: ")
+    assert said.err.startswith("office: OFFICE_RUN_HANDLER must be package.module:function, not ")
 
 
 @pytest.mark.office_worker(concurrency=1, queues="execution", env={"OFFICE_RUN_TIME_LIMIT": "1"})
