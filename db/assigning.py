@@ -74,3 +74,14 @@ def assign(
     if row is None:
         raise DbError("the assignment's generation could not be read back")
     return Assigned(*row)
+
+
+_HAS_RUNNER_SEAT: Final = Statement("""
+    SELECT EXISTS (SELECT FROM seats WHERE task_id = :task_id AND role = 'runner'
+                   AND step_id IS NOT DISTINCT FROM CAST(:step_id AS text) AND agent_profile_id = :agent_profile_id)""")
+
+
+def has_runner_seat(connection: Connection, standing: Standing, agent_profile_id: str) -> bool:
+    """Tell whether the agent sits on the runner's seat where the task stands."""
+    whose = {"task_id": standing.task_id, "step_id": standing.step_id, "agent_profile_id": agent_profile_id}
+    return bool(_HAS_RUNNER_SEAT.run(connection, whose).scalar_one())

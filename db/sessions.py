@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
+from db.clock import AT
 from db.lifecycle import SESSION
 from db.statement import Statement
 from db.states import SESSION_LIVE
@@ -62,3 +64,40 @@ def rest(connection: Connection, session_id: uuid.UUID) -> None:
     """Let a session idle when no other run executes in it; one that has ended is left as it is."""
     if _HOLD.run(connection, {"id": session_id}).one_or_none():
         _REST.run(connection, {"id": session_id})
+
+
+_COMPLETE: Final = f"""
+    UPDATE sessions SET state = '{SESSION["complete"].target}', reason = :reason, ended_at = {AT}, updated_at = {AT}
+    FROM (SELECT id AS live_id, state AS from_state FROM sessions
+          WHERE {{whose}} AND state IN ({SESSION["complete"].expected}) ORDER BY id FOR UPDATE) live
+    WHERE id = live_id
+    RETURNING CAST(id AS text), task_id, agent_profile_id, from_state"""
+
+_COMPLETE_ONE: Final = Statement(_COMPLETE.format(whose="task_id = :task_id AND agent_profile_id = :agent_profile_id"))
+_COMPLETE_ALL: Final = Statement(_COMPLETE.format(whose="agent_profile_id = :agent_profile_id"))
+
+
+class Completed(NamedTuple):
+    """A session that was ended, and the state that it ended from."""
+
+    session_id: str
+    task_id: str
+    agent_profile_id: str
+    from_state: str
+
+
+def complete(
+    connection: Connection, task_id: str, agent_profile_id: str, reason: str, instant: dt.datetime | None = None
+) -> Completed | None:
+    """End the live session of the pair; None, and nothing written, when there is none (SES-1.4, SES-1.11)."""
+    whose = {"task_id": task_id, "agent_profile_id": agent_profile_id, "reason": reason, "instant": instant}
+    row = _COMPLETE_ONE.run(connection, whose).one_or_none()
+    return Completed(*row) if row else None
+
+
+def complete_all(
+    connection: Connection, agent_profile_id: str, reason: str, instant: dt.datetime | None = None
+) -> Sequence[Completed]:
+    """End every live session of the agent, on every task (SES-1.10)."""
+    whose = {"agent_profile_id": agent_profile_id, "reason": reason, "instant": instant}
+    return [Completed(*row) for row in _COMPLETE_ALL.run(connection, whose)]

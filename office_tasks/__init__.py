@@ -28,19 +28,24 @@ if TYPE_CHECKING:
     from office_tasks.in_session import assign, enqueue
     from office_tasks.tasks import (
         add_comment,
+        add_participant,
         assign_task,
+        claim_seat,
         create_task,
+        delete_agent,
         enter_step,
         execute_run,
         onboard_task,
         pause_workspace,
         queue_run,
+        remove_participant,
         resume_workspace,
         set_task_status,
         settle_mutation,
         spawn_run,
         task_created,
         task_updated,
+        terminate_session,
     )
 
 __all__ = [
@@ -58,22 +63,27 @@ __all__ = [
     "RunContext",
     "WorkspacePaused",
     "add_comment",
+    "add_participant",
     "app",
     "assign",
     "assign_task",
+    "claim_seat",
     "create_task",
+    "delete_agent",
     "enqueue",
     "enter_step",
     "execute_run",
     "onboard_task",
     "pause_workspace",
     "queue_run",
+    "remove_participant",
     "resume_workspace",
     "set_task_status",
     "settle_mutation",
     "spawn_run",
     "task_created",
     "task_updated",
+    "terminate_session",
 ]
 
 

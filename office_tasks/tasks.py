@@ -6,13 +6,25 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from office_tasks import telemetry
+from office_tasks import telemetry, termination
 from office_tasks.admission import Wake, poison, recall
 from office_tasks.base import ExecutionTask, OfficeTask
 from office_tasks.celery_app import app
 from office_tasks.errors import InvalidInput, Poisoned
 from office_tasks.execution.execute import execute_next
-from office_tasks.producers import after, assignments, bare, comments, creation, inbound, pauses, statuses, steps
+from office_tasks.producers import (
+    after,
+    assignments,
+    bare,
+    comments,
+    creation,
+    deletion,
+    inbound,
+    participants,
+    pauses,
+    statuses,
+    steps,
+)
 from office_tasks.producers.producer import Producer
 from office_tasks.reasons import TASK_ASSIGNED
 
@@ -170,6 +182,58 @@ def add_comment(self: OfficeTask, task_id: str, comment_id: str, body: str, auth
     return comments.add_comment(
         self.office.engine, _unless_poisoned(self), task_id, comment_id, body, author_type, author_id
     )
+
+
+@app.task(name="office.add_participant", bind=True)
+def add_participant(
+    self: OfficeTask, task_id: str, agent_profile_id: str, role: str, caller_agent_id: str = ""
+) -> Result:
+    """Give an agent a seat on a task."""
+    engine, mutation_id = self.office.engine, _unless_poisoned(self)
+    return participants.add_participant(engine, mutation_id, task_id, agent_profile_id, role, caller_agent_id)
+
+
+@app.task(name="office.remove_participant", bind=True)
+def remove_participant(
+    self: OfficeTask, task_id: str, agent_profile_id: str, role: str, caller_agent_id: str = ""
+) -> Result:
+    """Take a seat away, then end the agent's session unless it holds another capacity."""
+    engine, mutation_id = self.office.engine, _unless_poisoned(self)
+    return participants.remove_participant(engine, mutation_id, task_id, agent_profile_id, role, caller_agent_id)
+
+
+@app.task(name="office.claim_seat", bind=True)
+def claim_seat(
+    self: OfficeTask,
+    task_id: str,
+    role: str,
+    displaced_agent_id: str,
+    claiming_agent_id: str,
+    caller_agent_id: str = "",
+) -> Result:
+    """Take over another agent's seat, then end that one's session unless it holds another capacity."""
+    return participants.claim_seat(
+        self.office.engine,
+        _unless_poisoned(self),
+        task_id,
+        role,
+        displaced_agent_id,
+        claiming_agent_id,
+        caller_agent_id,
+    )
+
+
+@app.task(name="office.terminate_session", bind=True)
+def terminate_session(self: OfficeTask, task_id: str, agent_profile_id: str, reason: str) -> Result:
+    """Take the guarded step by itself: ask whether the agent still holds a capacity, and end its session if not."""
+    guard = termination.guard(task_id, agent_profile_id, reason)
+    return termination.end_unless_retained(self.office.engine, guard)
+
+
+@app.task(name="office.delete_agent", bind=True)
+def delete_agent(self: OfficeTask, agent_profile_id: str) -> Result:
+    """Delete an agent, and end every session of its."""
+    return deletion.delete_agent(self.office.engine, _unless_poisoned(self), agent_profile_id)
 
 
 @app.task(name="office.settle_mutation", bind=True)

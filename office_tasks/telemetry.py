@@ -17,6 +17,9 @@ _LIMIT: Final = Counter("office_assignment_rate_limit_total", "What the assignme
 _ADMISSIONS: Final = Counter("office_run_admissions_total", "Wakes decided", ["reason", "outcome"])
 _EXECUTIONS: Final = Counter("office_run_executions_total", "Executions that ended", ["reason", "result"])
 _RECOVERY: Final = Counter("office_recovery_total", "Ticks of the recovery jobs", ["job", "result"])
+_SUPPRESSED: Final = Counter(
+    "office_session_term_suppressed_total", "Sessions that were not ended", ["reason", "retained"]
+)
 _REFUSALS: Final = Counter("office_run_refusals_total", "Wakes refused", ["reason", "refusal"])
 
 
@@ -53,3 +56,8 @@ def count_execution(reason: str, result: str) -> None:
 def count_recovery(job: str, result: str) -> None:
     """Count one tick of a recovery job: `done`, `failed`, or `skipped` when another was at work (REC-3.5)."""
     _RECOVERY.labels(job, result).inc()
+
+
+def count_suppressed_termination(reason: str, retained: str) -> None:
+    """Count a session that was kept: its agent holds a `runner` or a `seat`, or the question failed (`read_failed`)."""
+    _SUPPRESSED.labels(reason, retained).inc()

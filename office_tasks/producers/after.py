@@ -21,6 +21,7 @@ from db.errors import brief
 from office_tasks import validation
 from office_tasks.admission import Answer, Outcome, Wake, admit, poison, stored
 from office_tasks.errors import NotFound, WorkspacePaused
+from office_tasks.termination import Guard, end_unless_retained
 
 log: Final = structlog.stdlib.get_logger("office")
 
@@ -67,7 +68,7 @@ def settle_now(
 ) -> Result:
     """Run the after-commit part of a mutation whose facts are at hand."""
     answers = [admit_owed(engine, one, instant) for one in wakes]
-    result = {**facts["result"], **_woken(answers)}
+    result = {**facts["result"], **_woken(answers), **_guarded(engine, facts, instant)}
     whom = facts["interrupt"]
     interrupt = executions.Interrupt(**whom, committed_at=committed_at) if whom else None
     return {**result, **_finish(engine, mutation_id, result, interrupt, instant)}
@@ -167,6 +168,12 @@ def _where(interrupt: executions.Interrupt) -> dict[str, str | None]:
     if interrupt.scope == "workspace":
         return {"workspace_id": interrupt.workspace_id}
     return {"task_id": interrupt.task_id}
+
+
+def _guarded(engine: Engine, facts: Mapping[str, Any], instant: dt.datetime | None) -> Result:
+    """Take the guarded step of a mutation that took a capacity away: strictly after its commit (SES-1.2)."""
+    guard = facts.get("guard")
+    return {"session": end_unless_retained(engine, Guard(**guard), instant)} if guard else {}
 
 
 def _woken(answers: Sequence[Answer]) -> Result:

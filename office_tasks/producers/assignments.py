@@ -12,11 +12,13 @@ from db import assigning, board
 from office_tasks import validation
 from office_tasks.errors import InvalidInput, NotFound
 from office_tasks.ids import new_id
-from office_tasks.permissions import ASSIGN, belongs, require
+from office_tasks.permissions import ASSIGN
 from office_tasks.producers.after import Interrupt, Result
+from office_tasks.producers.lock import locked_with
 from office_tasks.producers.mutation import Actor, Change, Event, Transaction, Work, commit
 from office_tasks.producers.producer import Producer
 from office_tasks.producers.reactions import Assignment, Changed, react
+from office_tasks.termination import REASSIGNED, Guard
 
 
 def assign_task(
@@ -66,9 +68,30 @@ def check_assignee(assignee_id: str | None, people: Mapping[str, board.Person], 
         raise InvalidInput(f"assignee_id: agent {assignee_id!r} is not of workspace {workspace_id!r}")
 
 
+def unassign(tx: Transaction, found: board.Standing, actor: Actor, guard: Guard) -> Change:
+    """Take the runner's seat away from the agent of `guard`, on a task that is locked.
+
+    Raises:
+        NotFound: it is not the agent that sits there.
+    """
+    if not assigning.has_runner_seat(tx.connection, found, guard.agent_profile_id):
+        raise NotFound(f"agent {guard.agent_profile_id!r} has no runner seat on task {found.task_id!r}")
+    return _change(tx, found, None, actor, guard)
+
+
 def _assign(tx: Transaction, *, task_id: str, assignee_id: str | None, actor: Actor) -> Change:
-    found = _lock(tx, task_id, assignee_id, actor)
+    found, people = locked_with(tx, task_id, actor, assignee_id, permission=ASSIGN)
+    check_assignee(assignee_id, people, found.workspace_id)
     previous = found.runner_id
+    # A repeat to the same agent displaces nobody.
+    displaced = Guard(task_id, previous, REASSIGNED) if previous and previous != assignee_id else None
+    return _change(tx, found, assignee_id, actor, displaced)
+
+
+def _change(
+    tx: Transaction, found: board.Standing, assignee_id: str | None, actor: Actor, displaced: Guard | None
+) -> Change:
+    task_id, previous = found.task_id, found.runner_id
     generation, retries = assigning.assign(tx.connection, found, assignee_id, seat_id=new_id(), instant=tx.instant)
     made = Assignment(assignee_id, generation, actor.payload())
     return Change(
@@ -87,18 +110,6 @@ def _assign(tx: Transaction, *, task_id: str, assignee_id: str | None, actor: Ac
         },
         wakes=react(tx.connection, Changed(Producer.ASSIGN_TASK, found, assignment=made), tx.mutation_id),
         events=[Event(task_id, "task_assignee_changed", ["assignee"])],
-        # A repeat to the same agent displaces nobody.
-        interrupt=Interrupt(task_id, previous) if previous and previous != assignee_id else None,
+        interrupt=Interrupt(task_id, displaced.agent_profile_id) if displaced else None,
+        guard=displaced,
     )
-
-
-def _lock(tx: Transaction, task_id: str, assignee_id: str | None, actor: Actor) -> board.Standing:
-    locked, people = board.lock_task(tx.connection, task_id, actor.agent_id, assignee_id)
-    caller = people.get(actor.agent_id or "")
-    require(ASSIGN, actor.agent_id, caller)
-    found = board.standing(tx.connection, task_id) if locked else None
-    if found is None:
-        raise NotFound(f"there is no task {task_id!r}")
-    belongs(actor.agent_id, caller, found.workspace_id)
-    check_assignee(assignee_id, people, found.workspace_id)
-    return found

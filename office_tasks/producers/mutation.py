@@ -20,6 +20,7 @@ from office_tasks.admission import Wake
 from office_tasks.admission.wake import AGENT, USER
 from office_tasks.faults import fault_point
 from office_tasks.producers.after import Interrupt, Result, find, settle, settle_now
+from office_tasks.termination import Guard
 
 log: Final = structlog.stdlib.get_logger("office")
 
@@ -82,6 +83,7 @@ class Change:
     wakes: Sequence[Wake] = ()
     events: Sequence[Event] = ()
     interrupt: Interrupt | None = None
+    guard: Guard | None = None
     notes: Sequence[Note] = ()
 
 
@@ -144,7 +146,11 @@ def _columns(transaction: Transaction, change: Change) -> dict[str, Any]:
 
 
 def _facts(change: Change) -> dict[str, Any]:
-    return {"result": change.result, "interrupt": asdict(change.interrupt) if change.interrupt else None}
+    return {
+        "result": change.result,
+        "interrupt": asdict(change.interrupt) if change.interrupt else None,
+        "guard": asdict(change.guard) if change.guard else None,
+    }
 
 
 def _owed_columns(owed: Wake) -> dict[str, Any]:
