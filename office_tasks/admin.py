@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import Engine, exists, insert, select, update
+from sqlalchemy import Connection, Engine, delete, exists, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from db import board, seating
 from db.errors import violates
-from db.models import Agent, Base, Project, Step, Workspace
+from db.models import Agent, Base, Project, Seat, Step, Workspace
 from db.states import AGENT_STATUSES, WAKEABLE
 from office_tasks import validation
 from office_tasks.errors import InvalidInput, NotFound
+from office_tasks.ids import new_id
 
 LOOKBACK_HOURS: Final = (1, 720)
 
@@ -143,6 +145,66 @@ def create_step(
         auto_start=auto_start,
         primary_agent_id=validation.optional_identifier("primary_agent_id", primary_agent_id),
     )
+
+
+def add_template_seat(engine: Engine, step_id: str, role: str, agent_profile_id: str) -> bool:
+    """Give an agent a seat on every task at a step, now and later (SES-2.2).
+
+    Returns:
+        False when it sits there already.
+
+    Raises:
+        InvalidInput: a bad identifier, no such role, or the runner's, who is the step's primary agent; an agent of
+            another workspace.
+        NotFound: no such step or agent.
+    """
+    seat = _template_seat(step_id, role, agent_profile_id)
+    if seat["role"] == "runner":
+        raise InvalidInput("role: a step's runner is its primary agent, and a task's is assigned")
+    with engine.begin() as connection:
+        _require_same_workspace(connection, step_id, agent_profile_id)
+        return seating.sit(connection, seat, new_id(), None)
+
+
+def remove_template_seat(engine: Engine, step_id: str, role: str, agent_profile_id: str) -> bool:
+    """Take an agent's seat on every task at a step away. The agent need not exist any more; no session ends by it.
+
+    Returns:
+        False when it has no such seat.
+
+    Raises:
+        InvalidInput: a bad identifier, or no such role.
+        NotFound: no such step.
+    """
+    seat = _template_seat(step_id, role, agent_profile_id)
+    with engine.begin() as connection:
+        _workspace_of_step(connection, step_id)
+        return connection.execute(delete(Seat).filter_by(**seat)).rowcount == 1
+
+
+def _template_seat(step_id: str, role: str, agent_profile_id: str) -> dict[str, str | None]:
+    return {
+        "task_id": None,
+        "step_id": validation.identifier("step_id", step_id),
+        "role": validation.seat_role(role),
+        "agent_profile_id": validation.identifier("agent_profile_id", agent_profile_id),
+    }
+
+
+def _require_same_workspace(connection: Connection, step_id: str, agent_profile_id: str) -> None:
+    workspace_id = _workspace_of_step(connection, step_id)
+    agent = board.people(connection, agent_profile_id).get(agent_profile_id)
+    if agent is None:
+        raise NotFound(f"there is no agent {agent_profile_id!r}")
+    if agent.workspace_id != workspace_id:
+        raise InvalidInput(f"agent_profile_id: agent {agent_profile_id!r} is not of workspace {workspace_id!r}")
+
+
+def _workspace_of_step(connection: Connection, step_id: str) -> str:
+    workspace_id = connection.execute(select(Step.workspace_id).where(Step.id == step_id)).scalar_one_or_none()
+    if workspace_id is None:
+        raise NotFound(f"there is no step {step_id!r}")
+    return workspace_id
 
 
 def _agent_status(status: str) -> str:

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterable
 from typing import Any, Final
 
+from db.states import SEAT_ROLES
 from office_tasks.errors import InvalidInput
 
 MAX_IDENTIFIER_BYTES: Final = 255
@@ -70,6 +71,17 @@ def run_id(value: object) -> uuid.UUID:
         if isinstance(error, InvalidInput):
             raise
         raise InvalidInput(f"run_id: must be a UUID, not {repr(value)[:60]}") from None
+
+
+def seat_role(value: object) -> str:
+    """Return a role that a seat can have.
+
+    Raises:
+        InvalidInput: any other.
+    """
+    if not isinstance(value, str) or value not in SEAT_ROLES:
+        raise InvalidInput(f"role: must be one of {', '.join(SEAT_ROLES)}, not {repr(value)[:60]}")
+    return value
 
 
 def flag(field: str, value: object) -> bool:

@@ -9,7 +9,6 @@ from typing import Any, Final
 from sqlalchemy import Engine
 
 from db import board, seating
-from db.states import SEAT_ROLES
 from office_tasks import validation
 from office_tasks.errors import InvalidInput, NotFound
 from office_tasks.ids import new_id
@@ -71,7 +70,7 @@ def remove_participant(
         _remove,
         task_id=validation.identifier("task_id", task_id),
         agent_profile_id=validation.identifier("agent_profile_id", agent_profile_id),
-        role=seat_role(role),
+        role=validation.seat_role(role),
         actor=Actor(validation.optional_identifier("caller_agent_id", caller_agent_id)),
     )
     return commit(engine, mutation_id, work, instant)
@@ -110,19 +109,8 @@ def claim_seat(
     return commit(engine, mutation_id, work, instant)
 
 
-def seat_role(value: object) -> str:
-    """Return a role that a seat can have.
-
-    Raises:
-        InvalidInput: any other.
-    """
-    if not isinstance(value, str) or value not in SEAT_ROLES:
-        raise InvalidInput(f"role: must be one of {', '.join(SEAT_ROLES)}, not {repr(value)[:60]}")
-    return value
-
-
 def _seat_role(value: object) -> str:
-    role = seat_role(value)
+    role = validation.seat_role(value)
     if role == RUNNER:
         raise InvalidInput("role: a task's runner is assigned: use assign_task")
     return role
