@@ -81,6 +81,30 @@ def resume(agent_profile_id: str, as_json: AsJson = False) -> None:
     typer.echo("tasks that it was refused meanwhile and never started, the sweep brings back")
 
 
+@commands.command()
+def delete(
+    agent_profile_id: str,
+    yes: Annotated[bool, typer.Option("--yes", help="Really: it cannot be taken back.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete it: its sessions end on every task, whatever it holds there, and its work stops. Its seats stay."""
+    from office_tasks.cli.context import engine
+    from office_tasks.errors import InvalidInput
+    from office_tasks.ids import new_id
+    from office_tasks.producers.deletion import delete_agent
+
+    if not yes:
+        raise InvalidInput(f"deleting agent {agent_profile_id!r} cannot be taken back: say --yes to do it")
+    done = delete_agent(engine(), str(new_id()), agent_profile_id)
+    if as_json:
+        show_json(done)
+        return
+    typer.echo(f"agent {agent_profile_id} is deleted; its seats stay")
+    typer.echo(f"sessions ended: {len(done['sessions'])}")
+    typer.echo(f"queued runs cancelled: {len(done['cancelled'])}")
+    typer.echo(f"executions asked to stop: {len(done['interrupted'])}")
+
+
 def _set_aside(agent_profile_id: str, status: str, *, as_json: bool) -> None:
     work = _set(agent_profile_id, status)
     if as_json:

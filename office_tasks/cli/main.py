@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from office_tasks.cli import agents, database, demo, processes, replay, runs, servers, steps, tasks, workspaces
+from office_tasks.cli import agents, database, demo, processes, replay, runs, seats, servers, steps, tasks, workspaces
 
 office = typer.Typer(
     help="Office Tasks: who may be woken, decided once, in Postgres.",
@@ -20,7 +20,8 @@ office = typer.Typer(
 for part in (database, processes, servers, demo, replay):
     part.register(office)
 for group, name in (
-    (workspaces, "workspace"), (agents, "agent"), (steps, "step"), (tasks, "task"), (runs, "run"),
+    (workspaces, "workspace"), (agents, "agent"), (steps, "step"), (tasks, "task"), (seats, "seat"),
+    (runs, "run"),
 ):  # fmt: skip
     office.add_typer(group.commands, name=name)
 
