@@ -110,6 +110,7 @@ class Session(Base):
             postgresql_where=text(f"state IN ({_LIVE})"),
         ),
         Index("ix_sessions_agent_profile_id", "agent_profile_id"),
+        Index("ix_sessions_ended", "task_id", "ended_at", postgresql_where=text("ended_at IS NOT NULL")),
     )
 
     id: Mapped[uuid.UUID] = mapped_column(Uuid, primary_key=True)

@@ -12,6 +12,7 @@ from db.models.base import Base, CreatedAt, Identifier, Instant, Json
 from db.models.runs import TASK_ID
 
 WAKE_ID = "pk_wakes"
+GUARDED = "jsonb_typeof(facts -> 'guard') = 'object'"
 
 
 class Mutation(Base):
@@ -22,6 +23,8 @@ class Mutation(Base):
         CheckConstraint("(settled_at IS NULL) = (result IS NULL)", name="settled_has_result"),
         Index("ix_mutations_unsettled", "committed_at", postgresql_where=text("settled_at IS NULL")),
         Index("ix_mutations_settled_at", "settled_at", postgresql_where=text("settled_at IS NOT NULL")),
+        # What an operator asks of a task's sessions: the changes that took a capacity away.
+        Index("ix_mutations_guarded", "task_id", "committed_at", postgresql_where=text(GUARDED)),
     )
 
     id: Mapped[Identifier] = mapped_column(primary_key=True)

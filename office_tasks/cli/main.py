@@ -9,7 +9,9 @@ from typing import Annotated
 
 import typer
 
-from office_tasks.cli import agents, database, demo, processes, replay, runs, seats, servers, steps, tasks, workspaces
+from office_tasks.cli import (
+    agents, database, demo, processes, replay, runs, seats, servers, sessions, steps, tasks, workspaces,
+)  # fmt: skip
 
 office = typer.Typer(
     help="Office Tasks: who may be woken, decided once, in Postgres.",
@@ -21,7 +23,7 @@ for part in (database, processes, servers, demo, replay):
     part.register(office)
 for group, name in (
     (workspaces, "workspace"), (agents, "agent"), (steps, "step"), (tasks, "task"), (seats, "seat"),
-    (runs, "run"),
+    (runs, "run"), (sessions, "session"),
 ):  # fmt: skip
     office.add_typer(group.commands, name=name)
 
