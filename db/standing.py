@@ -35,7 +35,7 @@ _KEPT: Final = text(f"""
     SELECT committed_at, agent_profile_id, reason, retained, error, mutation_id FROM (
         SELECT id AS mutation_id, committed_at, facts #>> '{{guard,agent_profile_id}}' AS agent_profile_id,
                facts #>> '{{guard,reason}}' AS reason, result #>> '{{session,error}}' AS error,
-               CASE WHEN result IS NULL THEN 'not_asked_yet' WHEN result -> 'session' IS NULL THEN 'never_asked'
+               CASE WHEN result IS NULL THEN 'not_asked_yet'
                     WHEN result #>> '{{session,error}}' IS NOT NULL THEN 'not_ended'
                     ELSE result #>> '{{session,retained}}' END AS retained
         FROM mutations WHERE task_id = :task_id AND {GUARDED}) guarded
@@ -63,7 +63,7 @@ def standing(connection: Connection, task_id: str) -> Standing | None:
     """Return how the agents of a task stand now, and the latest that happened to their sessions; None for no task.
 
     In `kept`, `retained` is `runner`, `seat` or `read_failed`; `not_ended` when the terminator failed; `not_asked_yet`
-    while the question is to come, and `never_asked` when its message was given up.
+    while the question is to come.
     """
     task = next(iter(_rows(connection, _TASK, task_id, 1)), None)
     if task is None:

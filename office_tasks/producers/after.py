@@ -68,19 +68,34 @@ def settle_now(
 ) -> Result:
     """Run the after-commit part of a mutation whose facts are at hand."""
     answers = [admit_owed(engine, one, instant) for one in wakes]
-    result = {**facts["result"], **_woken(answers), **_guarded(engine, facts, instant)}
-    whom = facts["interrupt"]
-    interrupt = executions.Interrupt(**whom, committed_at=committed_at) if whom else None
-    return {**result, **_finish(engine, mutation_id, result, interrupt, instant)}
+    return _close(engine, mutation_id, facts, answers, committed_at, instant)
 
 
 def give_up(engine: Engine, mutation_id: str) -> None:
-    """Close what the mutation still owes as poisoned, and settle it (ADM-10.5); nothing when it never committed."""
+    """Close what the mutation still owes as poisoned, and settle it (ADM-10.5); nothing when it never committed.
+
+    Its wakes alone are given up: whom it displaced is displaced, whatever became of its message.
+    """
     known = find(engine, mutation_id)
     if known is None or known.result is not None:
         return
     answers = [poison(engine, one) for one in stored_wakes(engine, mutation_id)]
-    _finish(engine, mutation_id, {**known.facts["result"], **_woken(answers)}, None, None)
+    _close(engine, mutation_id, known.facts, answers, known.committed_at, None)
+
+
+def _close(
+    engine: Engine,
+    mutation_id: str,
+    facts: Mapping[str, Any],
+    answers: Sequence[Answer],
+    committed_at: dt.datetime,
+    instant: dt.datetime | None,
+) -> Result:
+    """Do what follows the wakes of a mutation, and settle it."""
+    result = {**facts["result"], **_woken(answers), **_guarded(engine, facts, instant)}
+    whom = facts["interrupt"]
+    interrupt = executions.Interrupt(**whom, committed_at=committed_at) if whom else None
+    return {**result, **_finish(engine, mutation_id, result, interrupt, instant)}
 
 
 def stored_wakes(engine: Engine, mutation_id: str) -> list[Wake]:

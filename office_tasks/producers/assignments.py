@@ -53,19 +53,21 @@ def assignment(task_id: object, assignee_id: object, caller_agent_id: object = "
     )
 
 
-def check_assignee(assignee_id: str | None, people: Mapping[str, board.Person], workspace_id: str) -> None:
-    """Let an assignee pass when it is an agent of the task's workspace; nobody passes always.
+def check_agent(
+    field: str, agent_profile_id: str | None, people: Mapping[str, board.Person], workspace_id: str
+) -> None:
+    """Let whomever `field` names pass when it is an agent of the task's workspace; nobody passes always.
 
     Raises:
         NotFound: no such agent.
         InvalidInput: an agent of another workspace.
     """
-    if assignee_id is None:
+    if agent_profile_id is None:
         return
-    if assignee_id not in people:
-        raise NotFound(f"there is no agent {assignee_id!r} to assign to")
-    if people[assignee_id].workspace_id != workspace_id:
-        raise InvalidInput(f"assignee_id: agent {assignee_id!r} is not of workspace {workspace_id!r}")
+    if agent_profile_id not in people:
+        raise NotFound(f"{field}: there is no agent {agent_profile_id!r}")
+    if people[agent_profile_id].workspace_id != workspace_id:
+        raise InvalidInput(f"{field}: agent {agent_profile_id!r} is not of workspace {workspace_id!r}")
 
 
 def unassign(tx: Transaction, found: board.Standing, actor: Actor, guard: Guard) -> Change:
@@ -81,7 +83,7 @@ def unassign(tx: Transaction, found: board.Standing, actor: Actor, guard: Guard)
 
 def _assign(tx: Transaction, *, task_id: str, assignee_id: str | None, actor: Actor) -> Change:
     found, people = locked_with(tx, task_id, actor, assignee_id, permission=ASSIGN)
-    check_assignee(assignee_id, people, found.workspace_id)
+    check_agent("assignee_id", assignee_id, people, found.workspace_id)
     previous = found.runner_id
     # A repeat to the same agent displaces nobody.
     displaced = Guard(task_id, previous, REASSIGNED) if previous and previous != assignee_id else None

@@ -19,7 +19,7 @@ from office_tasks.errors import InvalidInput, NotFound
 from office_tasks.ids import new_id
 from office_tasks.permissions import ASSIGN, belongs, require
 from office_tasks.producers.after import Result
-from office_tasks.producers.assignments import check_assignee
+from office_tasks.producers.assignments import check_agent
 from office_tasks.producers.eligibility import withheld
 from office_tasks.producers.mutation import THE_USER, Actor, Change, Event, Transaction, commit
 from office_tasks.producers.producer import Producer
@@ -112,14 +112,14 @@ def _create(tx: Transaction, *, columns: Mapping[str, Any], assignee_id: str | N
         require(ASSIGN, actor.agent_id, caller)
     around = _surroundings(tx, columns)
     belongs(actor.agent_id, caller, columns["workspace_id"])
-    check_assignee(assignee_id, people, columns["workspace_id"])
+    check_agent("assignee_id", assignee_id, people, columns["workspace_id"])
     return _insert(tx, Producer.CREATE_TASK, columns, around, assignee_id, actor)
 
 
 def _onboard(tx: Transaction, *, columns: Mapping[str, Any], agent_profile_id: str) -> Change:
     around = _surroundings(tx, columns)
     people = board.people(tx.connection, agent_profile_id)
-    check_assignee(agent_profile_id, people, columns["workspace_id"])
+    check_agent("agent_profile_id", agent_profile_id, people, columns["workspace_id"])
     on_workflow = {**columns, "workflow_id": around.office_workflow_id}
     change = _insert(tx, Producer.ONBOARD_TASK, on_workflow, around, agent_profile_id, THE_USER)
     return replace(change, kind="onboard_task")

@@ -14,7 +14,7 @@ from office_tasks.errors import InvalidInput, NotFound
 from office_tasks.ids import new_id
 from office_tasks.permissions import APPROVE
 from office_tasks.producers.after import Result
-from office_tasks.producers.assignments import check_assignee, unassign
+from office_tasks.producers.assignments import check_agent, unassign
 from office_tasks.producers.lock import locked_with
 from office_tasks.producers.mutation import Actor, Change, Event, Transaction, commit
 from office_tasks.termination import PARTICIPANT_REMOVED, SEAT_CLAIMED, Guard
@@ -118,7 +118,7 @@ def _seat_role(value: object) -> str:
 
 def _add(tx: Transaction, *, task_id: str, agent_profile_id: str, role: str, actor: Actor) -> Change:
     found, people = locked_with(tx, task_id, actor, agent_profile_id, permission=APPROVE)
-    check_assignee(agent_profile_id, people, found.workspace_id)
+    check_agent("agent_profile_id", agent_profile_id, people, found.workspace_id)
     if found.step_id is None:
         raise InvalidInput(f"task_id: task {task_id!r} stands on no step, where alone there are seats")
     seat = _seat(found, role, agent_profile_id)
@@ -138,7 +138,7 @@ def _remove(tx: Transaction, *, task_id: str, agent_profile_id: str, role: str, 
 
 def _claim(tx: Transaction, *, task_id: str, role: str, displaced: str, claiming: str, actor: Actor) -> Change:
     found, people = locked_with(tx, task_id, actor, claiming, permission=APPROVE)
-    check_assignee(claiming, people, found.workspace_id)
+    check_agent("claiming_agent_id", claiming, people, found.workspace_id)
     left = _seat(found, role, displaced)
     _stand(tx, left)
     taken = {**left, "agent_profile_id": claiming}

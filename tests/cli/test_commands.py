@@ -78,7 +78,7 @@ def test_tasks_are_listed_the_newest_first_and_no_more_than_asked_for(run):
         (("task", "assign", "T9", "ana"), "there is no task 'T9'"),
         (("task", "show", "T9"), "there is no task 'T9'"),
         (("task", "create", "nowhere", "Paint"), "there is no workspace 'nowhere'"),
-        (("task", "create", "acme", "Paint", "--assignee", "zoe"), "there is no agent 'zoe' to assign to"),
+        (("task", "create", "acme", "Paint", "--assignee", "zoe"), "assignee_id: there is no agent 'zoe'"),
         (("agent", "create", "nowhere", "zoe"), "there is no workspace 'nowhere'"),
         (("agent", "create", "acme", "ana"), "there is already 'ana' among the agents"),
         (("agent", "create", "acme", "  "), "agent_profile_id: must not be empty or blank"),
