@@ -19,7 +19,7 @@ Capacity = Literal["runner", "seat"]
 _RETAINED: Final = Statement(f"""
     SELECT CASE
         WHEN {RUNNER_OF_TASK} = :agent_profile_id THEN 'runner'
-        WHEN EXISTS (SELECT FROM seats WHERE {SEATED} AND seats.agent_profile_id = :agent_profile_id) THEN 'seat' END
+        WHEN EXISTS (SELECT FROM {SEATED} WHERE seated.agent_profile_id = :agent_profile_id) THEN 'seat' END
     FROM tasks WHERE tasks.id = :task_id""")
 
 

@@ -7,17 +7,20 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, text
 
-# A condition over rows `tasks` and `seats`: the task's own rows and its step's templates. A task without a step has no
-# slate.
-SEATED: Final = """
-    seats.step_id = tasks.step_id AND (seats.task_id = tasks.id OR seats.task_id IS NULL)
-    AND seats.agent_profile_id <> ''"""
+# Rows for a row `tasks` of the statement around them: the task's own seats and its step's templates. A task without a
+# step has none. Two branches, since no index finds "of this task or of none": an agent that sits on every task would be
+# looked for on all of them.
+_HERE: Final = "seats.step_id = tasks.step_id AND seats.agent_profile_id <> ''"
+SEATED: Final = f"""(
+    SELECT role, agent_profile_id, false AS is_template FROM seats WHERE seats.task_id = tasks.id AND {_HERE}
+    UNION ALL
+    SELECT role, agent_profile_id, true FROM seats WHERE seats.task_id IS NULL AND {_HERE}) seated"""
 
 # A row of the task takes precedence over a template of the same role and agent.
 _SLATE: Final = text(f"""
-    SELECT seats.role, seats.agent_profile_id, bool_and(seats.task_id IS NULL) FROM tasks JOIN seats ON {SEATED}
+    SELECT seated.role, seated.agent_profile_id, bool_and(seated.is_template) FROM tasks CROSS JOIN LATERAL {SEATED}
     WHERE tasks.id = :task_id
-    GROUP BY seats.role, seats.agent_profile_id ORDER BY seats.agent_profile_id, seats.role""")
+    GROUP BY seated.role, seated.agent_profile_id ORDER BY seated.agent_profile_id, seated.role""")
 
 
 class Seated(NamedTuple):
