@@ -9,6 +9,7 @@ from db.models import Base
 from office_tasks.ids import new_id
 from office_tasks.producers import deletion, participants
 from office_tasks.termination import Guard, end_unless_retained
+from tests.admission.telling import counted
 from tests.producers.acts import Acts, Did
 from tests.support import T0
 
@@ -69,3 +70,21 @@ class Stage(Acts):
                 table.name: sorted(map(str, connection.exec_driver_sql(f"SELECT * FROM {table.name}").all()))
                 for table in Base.metadata.sorted_tables
             }
+
+
+def logged(told, *events):
+    """Return the entries of these events (all about sessions unless named), as (level, event, fields)."""
+    entries = [one for one in told.logged if one["event"] in events or (not events and "session" in one["event"])]
+    return [
+        (one["log_level"], one["event"], {k: v for k, v in one.items() if k not in {"log_level", "event"}})
+        for one in entries
+    ]
+
+
+def kept_unread(told, error, reason="participant_removed", agent="ana", task="T1"):
+    """Assert that the one thing told is a question that could not be answered."""
+    assert told.moved[counted(SUPPRESSED, reason=reason, retained="read_failed")] == 1
+    [(level, event, fields)] = logged(told)
+    assert (level, event) == ("warning", "session_termination_read_failed")
+    assert fields == {"task_id": task, "agent_profile_id": agent, "reason": reason, "error": fields["error"]}
+    assert error in fields["error"]
