@@ -92,10 +92,13 @@ def _close(
     instant: dt.datetime | None,
 ) -> Result:
     """Do what follows the wakes of a mutation, and settle it."""
-    result = {**facts["result"], **_woken(answers), **_guarded(engine, facts, instant)}
     whom = facts["interrupt"]
     interrupt = executions.Interrupt(**whom, committed_at=committed_at) if whom else None
-    return {**result, **_finish(engine, mutation_id, result, interrupt, instant)}
+    # Before the question, which may have to wait: what it withholds or not must not delay this (SES-3.3).
+    at_once = _interrupt(engine, interrupt) if interrupt and facts.get("guard") else {}
+    result = {**facts["result"], **_woken(answers), **at_once, **_guarded(engine, facts, instant)}
+    left = interrupt if at_once.get("interrupted") is None else None
+    return {**result, **_finish(engine, mutation_id, result, left, instant)}
 
 
 def stored_wakes(engine: Engine, mutation_id: str) -> list[Wake]:
