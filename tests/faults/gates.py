@@ -56,17 +56,24 @@ class Restricted:
 
     def hide(self, table: str, column: str) -> None:
         """Take away SELECT on one column, which only a table without a table-wide grant can have taken away."""
+        self._allow_the_others("SELECT", table, column)
+
+    def _allow_the_others(self, privilege: str, table: str, column: str) -> None:
         columns = self.board.rows(
             "SELECT string_agg(column_name, ', ') AS rest FROM information_schema.columns "
             "WHERE table_schema = 'public' AND table_name = :table AND column_name <> :column",
             table=table,
             column=column,
         )
-        self.board.execute(f"REVOKE SELECT ON {table} FROM {self.role}")
-        self.board.execute(f"GRANT SELECT ({columns[0]['rest']}) ON {table} TO {self.role}")
+        self.revoke(privilege, table)
+        self.board.execute(f"GRANT {privilege} ({columns[0]['rest']}) ON {table} TO {self.role}")
 
     def revoke(self, privilege: str, table: str) -> None:
         self.board.execute(f"REVOKE {privilege} ON {table} FROM {self.role}")
+
+    def forbid_update(self, table: str, column: str) -> None:
+        """Take away UPDATE on one column."""
+        self._allow_the_others("UPDATE", table, column)
 
     def stall(self, gate: int, only: str = "true") -> None:
         """Make the read of one gate wait for a latch: a policy of its table asks for it in that gate's statements.

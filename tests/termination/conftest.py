@@ -13,7 +13,7 @@ from tests.faults.conftest import restricted  # noqa: F401 - it is a fixture
 from tests.integration.faults import Fault
 from tests.nodes.waiting import until
 from tests.recovery.conftest import cut_off  # noqa: F401 - it is a fixture
-from tests.termination.stage import Stage
+from tests.termination.stage import Present, Stage
 
 
 @pytest.fixture
@@ -33,6 +33,12 @@ def board(acme):  # noqa: F811 - the fixture that is imported
 @pytest.fixture
 def stage(board):
     return Stage(board)
+
+
+@pytest.fixture
+def present(board):
+    """The stage, for what executes while things change."""
+    return Present(board)
 
 
 @pytest.fixture

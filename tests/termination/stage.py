@@ -72,6 +72,14 @@ class Stage(Acts):
             }
 
 
+class Present(Stage):
+    """A stage whose acts happen now, as executions do."""
+
+    def _next(self):
+        message, _ = super()._next()
+        return message, None
+
+
 def logged(told, *events):
     """Return the entries of these events (all about sessions unless named), as (level, event, fields)."""
     entries = [one for one in told.logged if one["event"] in events or (not events and "session" in one["event"])]
