@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from office_tasks.producers.after import give_up
 from office_tasks.producers.assignments import assign_task
 from office_tasks.producers.participants import remove_participant
 from recovery.relay import relay_once
@@ -64,6 +65,19 @@ def test_what_was_granted_before_the_message_came_again_keeps_it(stage, session,
     cut_off(remove_participant, *message)
     stage.assign()
     assert remove_participant(*message)["session"] == {"terminated": False, "retained": "runner"}
+
+
+def test_a_message_that_is_given_up_asks_all_the_same(stage, session, cut_off):
+    """SES-1.1, ADM-10.5: whom the mutation displaced is displaced: its question is asked once, its result stored."""
+    stage.seat("reviewer", "ana")
+    message = (stage.engine, "deadly", "T1", "ana", "reviewer")
+    cut_off(remove_participant, *message)
+    give_up(stage.engine, "deadly")
+    ended = stage.session(session)
+    assert ended["reason"] == "participant_removed"
+    give_up(stage.engine, "deadly")
+    assert remove_participant(*message)["session"]["session_id"] == str(session)
+    assert stage.session(session) == ended
 
 
 def test_the_relay_takes_the_step_that_nobody_took(stage, session, cut_off):

@@ -6,11 +6,13 @@ from itertools import permutations
 
 import pytest
 
+from office_tasks import admin
 from office_tasks.producers.participants import claim_seat
 from office_tasks.termination import GUARDED
 from recovery.relay import relay_once
 from tests.admission.rows import store_run
 from tests.admission.telling import listening
+from tests.db.plans import statements
 from tests.faults.waits import in_background
 from tests.support import after
 from tests.termination.handlers import executing
@@ -311,3 +313,18 @@ def test_only_a_claim_withdraws_reviews(stage):
     before = stage.board.run(run)
     stage.remove("reviewer")
     assert stage.board.run(run) == before
+
+
+def test_taking_a_template_away_is_no_guarded_path(stage):
+    """SES-1.1, SES-2.2: a template counts until it is taken away, which asks nothing; the next loss does."""
+    stage.create()
+    stage.add("reviewer")
+    session = stage.converse()
+    admin.add_template_seat(stage.engine, "start", "watcher", "ana")
+    before = stage.session(session)
+    assert stage.remove("reviewer").result["session"]["retained"] == "seat"
+    with statements(stage.engine) as sent:
+        assert admin.remove_template_seat(stage.engine, "start", "watcher", "ana")
+    assert [sql for sql, _ in sent if "sessions" in sql] == []
+    assert stage.session(session) == before
+    assert stage.guard()["session_id"] == str(session)
