@@ -14,9 +14,11 @@ from office_tasks.ids import new_id
 from office_tasks.producers.assignments import assign_task
 from office_tasks.producers.deletion import delete_agent
 from office_tasks.producers.participants import add_participant, claim_seat, remove_participant
+from tests.admission.rows import store_run
 from tests.admission.telling import counted, listening
+from tests.db.test_deadlocks import as_celery_would
 from tests.faults.waits import PATIENTLY, in_background, until_blocked
-from tests.support import T0
+from tests.support import T0, after
 from tests.termination.stage import SUPPRESSED
 
 ROUNDS = 500
@@ -269,3 +271,40 @@ def test_losses_and_a_deletion_at_once(stage, race):
             assert row["reason"] == ("participant_removed" if removed else "agent_deleted")
             assert removed is not deleted
             stage.board.execute("INSERT INTO agents (id, workspace_id, name) VALUES ('ana', 'acme', 'ana')")
+
+
+OVER_MANY_RUNS = {
+    "a claim withdraws them": lambda engine, task: claim_seat(engine, message(), task, "reviewer", "ana", "bob"),
+    "a reassignment cancels them": lambda engine, task: assign_task(engine, message(), task, "bob"),
+}
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("other", OVER_MANY_RUNS)
+def test_a_deletion_beside_a_writer_of_the_same_runs(stage, race, other):
+    """R07, SES-1.10: 100 rounds over 20 queued runs of the agent's: no call is lost; a deadlock would cost a retry."""
+    delays = random.Random(4)
+    with in_background() as submit:
+        for n in range(100):
+            task = f"T{n}"
+            session = cast(stage, task, ("runner", "reviewer"))
+            runs = [review(stage.board, task, order) for order in delays.sample(range(20), 20)]
+            acts = [
+                lambda engine, task=task: as_celery_would(OVER_MANY_RUNS[other], engine, task)[0],
+                lambda engine: as_celery_would(delete_agent, engine, message(), "ana")[0],
+            ]
+            results = race(submit, acts, [delays.uniform(0, LONGEST) for _ in acts])
+            assert len(results) == 2
+            ours = stage.board.rows("SELECT id, status FROM runs WHERE agent_profile_id = 'ana'")
+            assert {run["id"]: run["status"] for run in ours} == dict.fromkeys(runs, "cancelled")
+            assert stage.session(session)["state"] == "completed"
+            stage.board.execute("INSERT INTO agents (id, workspace_id, name) VALUES ('ana', 'acme', 'ana')")
+            stage.board.execute("DELETE FROM runs")
+
+
+def review(board, task, order):
+    """Queue a review that waits for its retry, requested in that order."""
+    payload = {"task_id": task, "roles": ["reviewer"]}
+    return store_run(
+        board, after(seconds=order), reason="task_review_requested", payload=payload, retry_at=after(days=order)
+    )
