@@ -36,7 +36,7 @@ from tests.termination.model import Model, Owed, Refusal
 from tests.termination.stage import Stage
 
 HANDLER = "office_tasks.execution.handler:log_and_finish"
-STEPS = {"start": None, "wait": None, "led": "cleo"}
+STEPS = {"start": None, "wait": None, "late": None, "led": "cleo"}
 NAMES = ("ana", "bob", "cleo")
 TASKS = ("T1", "T2")
 POINTS = (None, None, None, "after_commit", "before_question")
@@ -58,6 +58,7 @@ class Sessions(RuleBasedStateMachine):
         self.engine, self.token = engine, token
         self.stage = Stage(Board(engine).furnish())
         admin.create_agent(engine, "acme", "cleo")
+        admin.create_step(engine, "acme", "late", workflow_id="flow")
         admin.create_step(engine, "acme", "led", workflow_id="flow", primary_agent_id="cleo")
         self.model = Model(NAMES, STEPS)
         self.open, self.cut_short, self.messages = {}, [], count(1)
@@ -230,8 +231,10 @@ class Sessions(RuleBasedStateMachine):
         """Wake an agent about a task, whether or not it has anything to do with it."""
         self.stage.board.ask(None, agent=agent, reason="of_our_own", payload={"task_id": task})
 
-    @rule(task=tasks, agent=agents, roles=st.lists(roles, max_size=3, unique=True))
-    def join(self, task, agent, roles):
+    @rule(task=tasks, agent=agents, roles=st.lists(roles, max_size=3, unique=True), step=st.none() | places)
+    def join(self, task, agent, roles, step):
+        if step:
+            self.enter(task, step)
         for role in roles:
             if role == "runner":
                 self.assign(task, agent, None)
