@@ -242,6 +242,14 @@ class Sessions(RuleBasedStateMachine):
                 self.add(task, agent, role)
         self.talk(task, agent)
 
+    @rule(task=tasks, hops=st.lists(st.tuples(places, agents), min_size=2, max_size=3), last=places)
+    def hand_on(self, task, hops, last):
+        """From step to step and from runner to runner, and one step further."""
+        for step, agent in hops:
+            self.enter(task, step)
+            self.assign(task, agent, None)
+        self.enter(task, last)
+
     @rule(task=tasks, agent=agents)
     def talk(self, task, agent):
         self.ask(task, agent)
