@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from db import capacity, sessions
 from db.capacity import Capacity, Unresolved
 from db.engine import autocommit
-from db.errors import brief
+from db.errors import DbError, brief
 from office_tasks import telemetry, validation
 from office_tasks.errors import InvalidInput
 from office_tasks.faults import fault_point
@@ -81,7 +81,7 @@ def _ask(engine: Engine, guard: Guard) -> Retained | None:
     try:
         with autocommit(engine) as connection:
             held = capacity.retained(connection, guard.task_id, guard.agent_profile_id)
-    except (SQLAlchemyError, Unresolved) as error:
+    except (SQLAlchemyError, DbError, Unresolved) as error:
         said = "there is no such task" if isinstance(error, Unresolved) else brief(error)
         log.warning("session_termination_read_failed", **_whose(guard), error=said)
         return "read_failed"
@@ -94,7 +94,7 @@ def _terminate(engine: Engine, guard: Guard, instant: dt.datetime | None) -> Res
     try:
         with autocommit(engine) as connection:
             ended = sessions.complete(connection, guard.task_id, guard.agent_profile_id, guard.reason, instant)
-    except SQLAlchemyError as error:
+    except (SQLAlchemyError, DbError) as error:
         log.error("session_termination_failed", **_whose(guard), error=brief(error))  # noqa: TRY400 - its row says more
         return {"terminated": False, "error": brief(error)}
     if ended is None:
