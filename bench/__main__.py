@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from bench import admission, claims, sweep
+from bench import admission, claims, question, sweep
 from bench.result import Result
 from bench.scale import SMOKE, Scale
 from office_tasks.devstack import Postgres
@@ -31,6 +31,7 @@ MEASURES: dict[str, Measure] = {
     "P4": admission.never_analyzed,
     "P7": sweep.ticks,
     "P8": claims.rates,
+    "P9": question.ratio,
 }
 RESULTS = Path(__file__).parent / "results"
 # Nothing but us may analyze or write while we measure, and a checkpoint's full pages hit both sides alike.
