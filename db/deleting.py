@@ -46,3 +46,28 @@ def delete_agent(
         list(_QUEUED.run(connection, params).scalars()),
         list(_RUNNING.run(connection, params).scalars()),
     )
+
+
+# What an admission queued that had seen the agent just before it went. Each next waiting agent by one descent of the
+# index.
+_ORPHANS: Final = Statement(f"""
+    WITH RECURSIVE waiting (id) AS (
+        (SELECT agent_profile_id FROM runs WHERE status = 'queued' ORDER BY agent_profile_id LIMIT 1)
+        UNION ALL
+        SELECT (SELECT agent_profile_id FROM runs WHERE status = 'queued' AND agent_profile_id > waiting.id
+                ORDER BY agent_profile_id LIMIT 1)
+        FROM waiting WHERE waiting.id IS NOT NULL),
+    orphans AS (
+        SELECT runs.id FROM waiting JOIN runs ON runs.agent_profile_id = waiting.id
+        WHERE runs.status = 'queued' AND (SELECT true FROM agents WHERE agents.id = waiting.id) IS NULL
+        LIMIT :most FOR UPDATE OF runs SKIP LOCKED),
+    cancelled AS (
+        UPDATE runs SET status = '{RUN["cancel"].target}', cancel_reason = :reason, finished_at = {AT},
+               scheduled_retry_at = NULL
+        WHERE id IN (SELECT id FROM orphans) AND status = 'queued' RETURNING id)
+    SELECT count(*) FROM cancelled""")
+
+
+def cancel_orphans(connection: Connection, reason: str, most: int) -> int:
+    """Cancel at most `most` queued runs whose agent is gone; return how many."""
+    return int(_ORPHANS.run(connection, {"reason": reason, "most": most, "instant": None}).scalar_one())

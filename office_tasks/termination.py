@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import structlog
+from celery.exceptions import SoftTimeLimitExceeded
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -81,7 +82,7 @@ def _ask(engine: Engine, guard: Guard) -> Retained | None:
     try:
         with autocommit(engine) as connection:
             held = capacity.retained(connection, guard.task_id, guard.agent_profile_id)
-    except (SQLAlchemyError, DbError, Unresolved) as error:
+    except (SQLAlchemyError, DbError, Unresolved, SoftTimeLimitExceeded) as error:
         said = "there is no such task" if isinstance(error, Unresolved) else brief(error)
         log.warning("session_termination_read_failed", **_whose(guard), error=said)
         return "read_failed"
@@ -94,7 +95,7 @@ def _terminate(engine: Engine, guard: Guard, instant: dt.datetime | None) -> Res
     try:
         with autocommit(engine) as connection:
             ended = sessions.complete(connection, guard.task_id, guard.agent_profile_id, guard.reason, instant)
-    except (SQLAlchemyError, DbError) as error:
+    except (SQLAlchemyError, DbError, SoftTimeLimitExceeded) as error:
         log.error("session_termination_failed", **_whose(guard), error=brief(error))  # noqa: TRY400 - its row says more
         return {"terminated": False, "error": brief(error)}
     if ended is None:

@@ -10,7 +10,18 @@ from typing import Annotated
 import typer
 
 from office_tasks.cli import (
-    agents, database, demo, processes, replay, runs, seats, servers, sessions, steps, tasks, workspaces,
+    agents,
+    database,
+    demo,
+    processes,
+    replay,
+    runs,
+    seats,
+    servers,
+    sessions,
+    steps,
+    tasks,
+    workspaces,
 )  # fmt: skip
 
 office = typer.Typer(

@@ -43,4 +43,9 @@ def _cell(value: object) -> str:
         return f"{value:%Y-%m-%d %H:%M:%S}"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return str(value)
+    return "".join(map(_shown, str(value)))
+
+
+def _shown(character: str) -> str:
+    # An id may hold anything: on a terminal it is to be seen, not obeyed.
+    return character if character.isprintable() else repr(character)[1:-1]

@@ -9,6 +9,7 @@ from typing import Any, Final
 from sqlalchemy import Engine
 
 from db import board, seating
+from db.slate import slate
 from office_tasks import validation
 from office_tasks.errors import InvalidInput, NotFound
 from office_tasks.ids import new_id
@@ -141,6 +142,8 @@ def _claim(tx: Transaction, *, task_id: str, role: str, displaced: str, claiming
     check_agent("claiming_agent_id", claiming, people, found.workspace_id)
     left = _seat(found, role, displaced)
     _stand(tx, left)
+    if any((seat.role, seat.agent_profile_id) == (role, claiming) for seat in slate(tx.connection, task_id)):
+        raise InvalidInput(f"claiming_agent_id: agent {claiming!r} already sits there as {role}")
     taken = {**left, "agent_profile_id": claiming}
     seating.sit(tx.connection, taken, new_id(), tx.instant)
     withdrawn = seating.withdraw_reviews(tx.connection, left, SEAT_CLAIMED, tx.instant)

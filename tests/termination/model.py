@@ -129,10 +129,11 @@ class Model:
             raise Refusal("InvalidInput")
         if claiming not in self.agents or self._seat(task, displaced, role) is None:
             raise Refusal("NotFound")
-        seats = self.tasks[task].seats
-        seats.remove(self._seat(task, displaced, role))
-        if self._seat(task, claiming, role) is None:
-            seats.append(Seat(self.tasks[task].step, role, claiming))
+        at = self.tasks[task]
+        if self._seat(task, claiming, role) or (at.step, role, claiming) in self.templates:
+            raise Refusal("InvalidInput")
+        at.seats.remove(self._seat(task, displaced, role))
+        at.seats.append(Seat(at.step, role, claiming))
         return Owed(guard=(task, displaced, "participant_seat_claimed"))
 
     def assign(self, task, agent):

@@ -11,6 +11,7 @@ from office_tasks import admin
 from office_tasks.errors import InvalidInput, NotFound
 from office_tasks.ids import new_id
 from office_tasks.producers.deletion import delete_agent
+from recovery.rescue import rescue_once
 from tests.admission.rows import store_run
 from tests.admission.telling import listening
 from tests.db.plans import statements
@@ -32,6 +33,17 @@ def busy(stage):
     stage.seat("approver", "ana", task=None)
     return {task: stage.converse(task, state=state) for task, state in
             (("T1", "running"), ("T2", "idle"), ("T3", "idle"))}  # fmt: skip
+
+
+def test_a_run_that_was_queued_as_its_agent_went_is_cancelled(stage, busy, board):
+    """SES-1.10: an admission that saw the agent just before; the rescue finds what the deletion could not."""
+    stage.delete()
+    orphans = {store_run(board, reason="manual_resume", agent=agent) for agent in ("ana", "ana", "zoe")}
+    other = store_run(board, reason="manual_resume", agent="bob")
+    assert rescue_once(board.engine, batch=2)["cancelled"] == 2
+    assert rescue_once(board.engine, batch=2)["cancelled"] == 1
+    assert {board.run(run)["cancel_reason"] for run in orphans} == {"agent_deleted"}
+    assert board.run(other)["status"] == "queued"
 
 
 def test_every_live_session_ends_on_every_task(stage, busy):
