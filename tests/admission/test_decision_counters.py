@@ -22,7 +22,7 @@ LABELS = {
     REFUSALS: {"reason", "refusal"},
 }
 # What other tests of the same process may have moved.
-OTHERS = {"office_recovery_total", "office_run_executions_total"}
+OTHERS = {"office_recovery_total", "office_run_executions_total", "office_session_term_suppressed_total"}
 
 
 def keyless_wake(reason="task_assigned", cause="unresolved", detail="no_caller_run", wake_id="w"):
