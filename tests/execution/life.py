@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 LEASE, GRACE = dt.timedelta(seconds=60), dt.timedelta(seconds=30)
 GAPS = [dt.timedelta(minutes=minutes) for minutes in (2, 10, 30, 120)]
-OVER = ("finished", "failed", "cancelled")
 
 
 @dataclass
