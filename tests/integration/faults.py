@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
+from office_tasks import faults
 from tests.nodes.waiting import until
 
 
@@ -41,3 +43,8 @@ class Fault:
 def setting(*points: str) -> dict[str, str]:
     """Return the environment that arms the points."""
     return {"OFFICE_FAULT_POINTS": ",".join(points)}
+
+
+def somebody_waits() -> bool:
+    """Tell whether a thread of this process stands at a fault point."""
+    return any(frame.f_code is faults._strike.__code__ for frame in sys._current_frames().values())

@@ -18,6 +18,8 @@ from tests.admission.rows import store_run
 from tests.admission.telling import counted, listening
 from tests.db.test_deadlocks import as_celery_would
 from tests.faults.waits import PATIENTLY, in_background, until_blocked
+from tests.integration.faults import somebody_waits
+from tests.nodes.waiting import until
 from tests.support import T0, after
 from tests.termination.stage import SUPPRESSED
 
@@ -145,6 +147,7 @@ def test_a_grant_before_the_question_suppresses(stage, pause_at, committed, gran
     with in_background() as start, pause_at("before_question") as let_pass, listening() as told:
         call = start(LOSSES[loss], stage)
         committed("loss")
+        until(somebody_waits, what="the question's fault point")
         with pytest.MonkeyPatch.context() as patch:
             patch.delenv("OFFICE_FAULT_POINTS")
             give(stage)
