@@ -44,7 +44,8 @@ _ENDED: Final = """
 
 _READ: Final = text(f"""
     WITH clock AS MATERIALIZED (SELECT office_now() AS instant)
-    SELECT ({_SUCCEEDED}) AS succeeded, ({_OWED}) AS oldest_owed, ({_QUEUED}) AS oldest_queued,
+    SELECT ({_SUCCEEDED}) AS succeeded, ({_OWED}) AS oldest_owed,
+           (SELECT count(*) FROM wakes WHERE state = 'owed') AS owed, ({_QUEUED}) AS oldest_queued,
            (SELECT count(*) FROM runs WHERE status = 'queued') AS queued,
            (SELECT count(*) FROM runs WHERE status = 'claimed') AS claimed, ({_ENDED}) AS ended""")
 
@@ -54,6 +55,7 @@ class Gauges(NamedTuple):
 
     succeeded: Mapping[str, float]  # by job: the Unix time of its last success
     oldest_owed: float  # seconds since it was requested; 0 when none is owed
+    owed: int  # wakes, those that a paused workspace owes on purpose too
     oldest_queued: float  # seconds since it was due; 0 when none waits
     live: Mapping[str, int]  # runs that are queued or claimed: counted
     ended: Mapping[str, int]  # runs that ended: as of the last ANALYZE; empty when there was none
@@ -66,6 +68,7 @@ def read(connection: Connection) -> Gauges:
     return Gauges(
         {job: float(at) for job, at in (row.succeeded or {}).items()},
         max(0.0, float(row.oldest_owed or 0)),
+        row.owed,
         max(0.0, float(row.oldest_queued or 0)),
         {"queued": row.queued, "claimed": row.claimed},
         ended if row.ended is not None else {},

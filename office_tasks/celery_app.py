@@ -12,6 +12,7 @@ from office_tasks.base import OfficeTask
 from office_tasks.configuration import PATIENCE_SECONDS, configuration
 from office_tasks.consumer import read_json_plainly
 from office_tasks.execution.signals import Signals
+from office_tasks.exporter import Exporter
 from office_tasks.logs import configure_logs
 from office_tasks.office import Office
 from office_tasks.settings import load
@@ -29,6 +30,11 @@ class OfficeApp(Celery):  # type: ignore[misc]  # Celery has no types
     def executions(self) -> Signals:
         """The signals that this process sends."""
         return Signals(self)
+
+    @cached_property
+    def exporter(self) -> Exporter:
+        """What a worker tells Prometheus; no other process asks for it."""
+        return Exporter(self.office.settings)
 
     def task(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - Celery's own signature
         """Make a Celery task of this app alone; by default every other app of the process would be given it too."""
@@ -61,6 +67,22 @@ def _be_a_worker(conf: Any = None, options: Any = None, **_: Any) -> None:  # no
 def signal_executions(**_: Any) -> None:  # noqa: ANN401 - Celery's own signature
     """Say of each run that this worker queues that some run may start (REC-2.6)."""
     when_queued(app.executions.send)
+
+
+@signals.celeryd_init.connect
+def _count_together(**_: Any) -> None:  # noqa: ANN401 - Celery's own signature
+    """Before the pool forks: what its processes count is one worker's."""
+    app.exporter.count_together(name for name in app.tasks if name.startswith("recovery."))
+
+
+@signals.celeryd_after_setup.connect
+def _serve_metrics(**_: Any) -> None:  # noqa: ANN401 - Celery's own signature
+    app.exporter.serve()
+
+
+@signals.worker_process_init.connect
+def _leave_metrics_to_the_main_process(**_: Any) -> None:  # noqa: ANN401 - Celery's own signature
+    app.exporter.leave()
 
 
 @signals.setup_logging.connect

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
+from ipaddress import IPv4Address
 from typing import Final, Self
 
-from pydantic import Field, SecretStr, ValidationError, model_validator
+from pydantic import Field, IPvAnyAddress, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
@@ -47,6 +48,8 @@ class Settings(BaseSettings):
     result_expires: int = Field(default=3_600, ge=60, description="seconds")
     run_retention_days: int = Field(default=90, le=36_500, description="days")
     history_retention_days: int = Field(default=14, le=36_500, description="days")
+    metrics_port: int = Field(default=0, ge=0, le=65_535, description="of a worker's main process; none when it is 0")
+    metrics_address: IPvAnyAddress = Field(default=IPv4Address("127.0.0.1"), description="that it listens at")
     log_level: str = Field(default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")
 
     @model_validator(mode="after")

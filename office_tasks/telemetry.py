@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import structlog
-from prometheus_client import Counter
 
-from office_tasks.reasons import label
+from office_tasks.reasons import CUSTOM, REASONS, label
+from office_tasks.shared import SharedCounter, Store
 
 log: Final = structlog.stdlib.get_logger("office")
 
-_DEDUP: Final = Counter("office_run_dedup_total", "Wakes that were redeliveries", ["reason", "kind", "queue"])
-_KEYLESS: Final = Counter("office_run_dedup_keyless_total", "Wakes decided without a key", ["reason", "cause"])
-_LIMIT: Final = Counter("office_assignment_rate_limit_total", "What the assignment allowance did", ["reason"])
-_ADMISSIONS: Final = Counter("office_run_admissions_total", "Wakes decided", ["reason", "outcome"])
-_EXECUTIONS: Final = Counter("office_run_executions_total", "Executions that ended", ["reason", "result"])
-_RECOVERY: Final = Counter("office_recovery_total", "Ticks of the recovery jobs", ["job", "result"])
-_SUPPRESSED: Final = Counter(
+_DEDUP: Final = SharedCounter("office_run_dedup_total", "Wakes that were redeliveries", ["reason", "kind", "queue"])
+_KEYLESS: Final = SharedCounter("office_run_dedup_keyless_total", "Wakes decided without a key", ["reason", "cause"])
+_LIMIT: Final = SharedCounter("office_assignment_rate_limit_total", "What the assignment allowance did", ["reason"])
+_ADMISSIONS: Final = SharedCounter("office_run_admissions_total", "Wakes decided", ["reason", "outcome"])
+_EXECUTIONS: Final = SharedCounter("office_run_executions_total", "Executions that ended", ["reason", "result"])
+_RECOVERY: Final = SharedCounter("office_recovery_total", "Ticks of the recovery jobs", ["job", "result"])
+_SUPPRESSED: Final = SharedCounter(
     "office_session_term_suppressed_total", "Sessions that were not ended", ["reason", "retained"]
 )
-_REFUSALS: Final = Counter("office_run_refusals_total", "Wakes refused", ["reason", "refusal"])
+_REFUSALS: Final = SharedCounter("office_run_refusals_total", "Wakes refused", ["reason", "refusal"])
 
 
 def count_dedup(reason: str, kind: str) -> None:
@@ -61,3 +62,26 @@ def count_recovery(job: str, result: str) -> None:
 def count_suppressed_termination(reason: str, retained: str) -> None:
     """Count a session that was kept: its agent holds a `runner` or a `seat`, or the question failed (`read_failed`)."""
     _SUPPRESSED.labels(reason, retained).inc()
+
+
+def share(store: Store, jobs: Iterable[str] = (), guarded: Iterable[str] = ()) -> Store:
+    """Keep the counters in a store that several processes add to; to be called before anything is counted.
+
+    What an alert watches starts at zero: of a series that appears with its first event, Prometheus sees no increase.
+
+    Args:
+        store: the worker's; it is returned.
+        jobs: the recovery jobs.
+        guarded: why a session may have to end.
+    """
+    SharedCounter.store = store
+    for what in ("allowance_exhausted", "count_read_failed", "task_unattributed"):
+        _LIMIT.labels(what)
+    for reason in (*REASONS, CUSTOM):
+        _REFUSALS.labels(reason, "pause_gate_unavailable")
+    for reason in guarded:
+        _SUPPRESSED.labels(reason, "read_failed")
+    for job in jobs:
+        for result in ("done", "failed", "skipped"):
+            _RECOVERY.labels(job, result)
+    return store

@@ -17,7 +17,12 @@ from tests.db.plans import custom, statements
 from tests.recovery.test_jobs import JOBS
 from tests.support import T0, after
 
-NOBODY = {"office_scrape_ok": 1, "office_oldest_owed_seconds": 0, "office_oldest_queued_seconds": 0}
+NOBODY = {
+    "office_scrape_ok": 1,
+    "office_oldest_owed_seconds": 0,
+    "office_owed_wakes": 0,
+    "office_oldest_queued_seconds": 0,
+}
 NO_RUNS = {'office_runs{status="claimed"}': 0, 'office_runs{status="queued"}': 0}
 
 
@@ -62,8 +67,10 @@ def test_the_oldest_owed_wake(board, at, leave_owed):
     assert scrape(at(seconds=61))["office_oldest_owed_seconds"] == 60
     board.execute("INSERT INTO pauses (workspace_id) VALUES ('quiet')")
     assert scrape(at(seconds=61))["office_oldest_owed_seconds"] == 59
+    assert scrape(at(seconds=61))["office_owed_wakes"] == 3
     board.execute("UPDATE wakes SET state = 'superseded', decided_at = now() WHERE agent_profile_id = 'ana'")
     assert scrape(at(seconds=61))["office_oldest_owed_seconds"] == 0
+    assert scrape(at(seconds=61))["office_owed_wakes"] == 1
 
 
 def test_the_oldest_queued_run(board, at):
