@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from prometheus_client.mmap_dict import MmapedDict
 
+from tests.integration.faults import setting
 from tests.nodes.verbs import kill_child, pool_pids
 from tests.nodes.waiting import until
 from tests.telemetry.scraping import ADMISSIONS, REFUSALS, counters, went_down
@@ -74,6 +75,23 @@ def test_totals_outlive_recycled_and_killed_children(worker, caller, endpoint, d
     assert endpoint.total(ADMISSIONS, outcome="queued") == asked + 20
     # What ended children counted is kept in one file: a scrape costs the same after a thousand of them.
     assert len(list(directories.glob("*/worker-*/counter_*.db"))) <= 4 + 4 + 2
+
+
+@pytest.mark.office_worker(concurrency=4, args=("--without-gossip", "--without-mingle", "--max-tasks-per-child=5"))
+def test_calls_add_up_when_children_die_at_work(start_worker, caller, endpoint, arm):
+    """OPS-1.2, R12: kill -9 under load, each time amid a call that comes back: every call counts once."""
+    fault = arm("kill")
+    start_worker(env=setting(fault.at("before_deciding")))
+    before = endpoint.scrape()
+    sent = [caller.send("queue_run", "ana", f"r-{number}") for number in range(60)]
+    for _ in range(3):
+        fault.once()
+        fault.struck()
+        now = endpoint.scrape()
+        assert went_down(before, now) == {}
+        before = now
+    assert {result.get(timeout=60)["outcome"] for result in sent} == {"queued"}
+    assert endpoint.total(ADMISSIONS) == endpoint.total(ADMISSIONS, outcome="queued") == len(caller.board.runs()) == 60
 
 
 @pytest.mark.office_worker(concurrency=2)

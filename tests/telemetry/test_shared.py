@@ -11,6 +11,9 @@ from prometheus_client import CollectorRegistry, generate_latest
 from office_tasks import telemetry
 from office_tasks.shared import OwnDirectory, SharedCounter, SharedCounters, Store
 
+# Newer Pythons warn of every fork beside threads; these children count, and end.
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+
 
 @pytest.fixture
 def store(tmp_path):
