@@ -14,6 +14,7 @@ import structlog
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
+from sqlalchemy import Engine
 
 from db.engine import make_engine
 from office_tasks import telemetry
@@ -125,7 +126,7 @@ def _fill(reading: Future[Iterable[GaugeMetricFamily]], gauges: OfficeGauges) ->
         reading.set_exception(error)
 
 
-def _engine(settings: Settings) -> Any:  # noqa: ANN401 - an Engine; named where it is made
+def _engine(settings: Settings) -> Engine:
     url = settings.database_url.get_secret_value()
     return make_engine(url, application_name="office-metrics", session={"statement_timeout": STATEMENT_TIMEOUT})
 
