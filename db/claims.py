@@ -29,14 +29,15 @@ _DUE: Final = f"""
     runs.status IN ({RUN["claim"].expected})
     AND (runs.scheduled_retry_at IS NULL OR runs.scheduled_retry_at <= office_now())"""
 
-_LIMIT: Final = "greatest(coalesce(agents.max_concurrent_sessions, 1), 1)"
-_BUSY: Final = "(SELECT count(*) FROM runs busy WHERE busy.agent_profile_id = agents.id AND busy.status = 'claimed')"
+# Of a row `agents`: how many runs it may execute at once, and how many it does.
+LIMIT: Final = "greatest(coalesce(agents.max_concurrent_sessions, 1), 1)"
+BUSY: Final = "(SELECT count(*) FROM runs busy WHERE busy.agent_profile_id = agents.id AND busy.status = 'claimed')"
 # Agents that are wakeable, in a workspace that works, and with an execution to spare. A replay's is never claimed.
 _AGENTS: Final = "agents JOIN workspaces ON workspaces.id = agents.workspace_id"
 _FREE: Final = f"""
     agents.status = '{WAKEABLE}' AND NOT workspaces.is_replay
     AND NOT EXISTS (SELECT FROM pauses WHERE pauses.workspace_id = agents.workspace_id AND pauses.resumed_at IS NULL)
-    AND {_BUSY} < {_LIMIT}"""
+    AND {BUSY} < {LIMIT}"""
 
 # The agent: no other claimer's count may change. The workspace: a pause waits until its last claim is committed, and
 # then finds it. Nothing that merely refers to either has to wait.
@@ -84,7 +85,7 @@ _STARTABLE: Final = Statement(f"""
     SELECT count(*) FROM (
         SELECT FROM {_AGENTS}
         CROSS JOIN LATERAL (SELECT FROM runs WHERE agent_profile_id = agents.id AND {_DUE}
-                            LIMIT greatest({_LIMIT} - {_BUSY}, 0)) run
+                            LIMIT greatest({LIMIT} - {BUSY}, 0)) run
         WHERE {_FREE} LIMIT :most) startable""")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -18,19 +19,31 @@ _ADOPTED: Final = text("""
     SELECT EXISTS (SELECT FROM workspaces WHERE office_workflow_id IS NOT NULL AND NOT is_replay)
         OR EXISTS (SELECT FROM projects)""")
 
-# Over rows `tasks` and `workspaces`. A run that failed or was cancelled is no start, however it came about; one in any
-# other state is, however old. Scalar subqueries are asked of one candidate at a time, by an index: as joins, a planner
-# without statistics or with old ones may read all runs there are, or all owed wakes once for each candidate.
-_IS_UNSTARTED: Final = f"""
-    NOT workspaces.is_replay AND tasks.status = 'todo' AND tasks.archived_at IS NULL
-    AND NOT tasks.is_ephemeral AND NOT tasks.created_by_automation AND {IS_OFFICE_TASK}
-    AND tasks.created_at > CAST(:now AS timestamptz) - make_interval(hours => workspaces.recovery_lookback_hours)
-    AND (tasks.assignment_generation = 0
-         OR EXISTS (SELECT FROM seats WHERE seats.task_id = tasks.id AND seats.role = 'runner'))
-    AND (SELECT true FROM runs WHERE runs.task_id = tasks.id
-         AND runs.status IN ('queued', 'claimed', 'finished') LIMIT 1) IS NULL
-    AND tasks.id NOT IN (SELECT wakes.task_id FROM wakes WHERE wakes.state = 'owed'
-                         AND wakes.reason = 'task_assigned' AND wakes.task_id IS NOT NULL)"""
+# What makes a task a candidate: conditions over rows `tasks` and `workspaces`, each named by what it refuses. A run
+# that failed or was cancelled is no start, however it came about; one in any other state is, however old. Scalar
+# subqueries are asked of one candidate at a time, by an index: as joins, a planner without statistics or with old ones
+# may read all runs there are, or all owed wakes once for each candidate.
+_UNSTARTED: Final[Mapping[str, str]] = {
+    "replay": "NOT workspaces.is_replay",
+    "not_todo": "tasks.status = 'todo'",
+    "archived": "tasks.archived_at IS NULL",
+    "ephemeral": "NOT tasks.is_ephemeral",
+    "automation": "NOT tasks.created_by_automation",
+    "no_office_task": IS_OFFICE_TASK,
+    "too_old": """
+        tasks.created_at > CAST(:now AS timestamptz) - make_interval(hours => workspaces.recovery_lookback_hours)""",
+    "unassigned": """
+        (tasks.assignment_generation = 0
+         OR EXISTS (SELECT FROM seats WHERE seats.task_id = tasks.id AND seats.role = 'runner'))""",
+    "started": """
+        (SELECT true FROM runs WHERE runs.task_id = tasks.id
+         AND runs.status IN ('queued', 'claimed', 'finished') LIMIT 1) IS NULL""",
+    "owed": """
+        tasks.id NOT IN (SELECT wakes.task_id FROM wakes WHERE wakes.state = 'owed'
+                         AND wakes.reason = 'task_assigned' AND wakes.task_id IS NOT NULL)""",
+}
+_IS_UNSTARTED: Final = " AND ".join(_UNSTARTED.values())
+_NO_CANDIDATE: Final = " ".join(f"WHEN ({holds}) IS NOT TRUE THEN '{name}'" for name, holds in _UNSTARTED.items())
 
 
 def _gap(recoveries: str) -> str:
@@ -90,6 +103,18 @@ _LOOK: Final = text(f"""
            ARRAY(SELECT task_id FROM taken ORDER BY turn) AS task_ids,
            ARRAY(SELECT workspace_id FROM taken ORDER BY turn) AS workspace_ids""")
 
+# The same conditions of one task, for whoever asks why it was not woken.
+_EXAMINE: Final = text(f"""
+    SELECT runner_id, agent_status, no_candidate, CASE WHEN no_candidate IS NULL THEN skipped END AS skipped, again_at
+    FROM (SELECT tasks.runner_id, agents.status AS agent_status, {_SKIPPED} AS skipped,
+                 CASE {_NO_CANDIDATE} WHEN tasks.runner_id IS NULL THEN 'no_runner' END AS no_candidate,
+                 CASE WHEN tasks.recovery_attempts > 0 THEN greatest(
+                     tasks.recovery_next_at, {_gap("tasks.recovery_attempts")}
+                         + (SELECT max(runs.finished_at) FROM runs WHERE runs.task_id = tasks.id)) END AS again_at
+          FROM (SELECT tasks.*, {RUNNER_OF_TASK} AS runner_id FROM tasks WHERE tasks.id = :task_id) tasks
+          JOIN workspaces ON workspaces.id = tasks.workspace_id
+          LEFT JOIN agents ON agents.id = tasks.runner_id LEFT JOIN steps ON steps.id = tasks.step_id) examined""")
+
 # Checked again at the same instant, under the rows' locks: what was started, assigned or closed since is not taken.
 _TAKE: Final = text(f"""
     WITH served AS (
@@ -117,6 +142,20 @@ class Look(NamedTuple):
     turns: Sequence[Unstarted]
 
 
+class Verdict(NamedTuple):
+    """What the sweep makes of one task.
+
+    `no_candidate` is why it is none, a name of `_UNSTARTED` or `no_runner`; `skipped` is why a candidate is passed
+    over. With neither, it is in line. `again_at` is when its gap is over, if it was woken before.
+    """
+
+    runner_id: str | None
+    agent_status: str | None
+    no_candidate: str | None
+    skipped: str | None
+    again_at: dt.datetime | None
+
+
 def take_turn(connection: Connection) -> bool:
     """Become the sweep until the transaction ends; False when another one is."""
     return bool(connection.execute(_ONE_SWEEP).scalar_one())
@@ -135,3 +174,10 @@ def take(connection: Connection, most: int) -> Look:
     runners = {each.id: each.runner_id for each in connection.execute(_TAKE, params)} if row.task_ids else {}
     turns = [Unstarted(task_id, runners[task_id]) for task_id in row.task_ids if runners.get(task_id)]
     return Look(row.candidates, row.skipped, turns)
+
+
+def examine(connection: Connection, task_id: str) -> Verdict | None:
+    """Return what the sweep makes of a task at this moment, by its own conditions; None when there is no such task."""
+    params = {"task_id": task_id, "now": clock.now(connection)}
+    row = connection.execute(_EXAMINE, params).one_or_none()
+    return None if row is None else Verdict(*row)

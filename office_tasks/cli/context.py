@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from sqlalchemy import Connection, Engine
 
 from db.engine import autocommit
-from office_tasks.celery_app import app
+from office_tasks.celery_app import OfficeApp, app
 from office_tasks.logs import configure_logs
 from office_tasks.office import Office
 
@@ -22,6 +22,11 @@ def office() -> Office:
         SettingsError: a variable has a value that cannot work.
     """
     return app.office
+
+
+def application() -> OfficeApp:
+    """Return the Celery application, to look at its broker."""
+    return app
 
 
 def engine() -> Engine:

@@ -21,8 +21,9 @@ from office_tasks.cli import (
     sessions,
     steps,
     tasks,
+    why,
     workspaces,
-)  # fmt: skip
+)
 
 office = typer.Typer(
     help="Office Tasks: who may be woken, decided once, in Postgres.",
@@ -30,7 +31,7 @@ office = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (database, processes, servers, demo, replay):
+for part in (database, processes, servers, demo, replay, why):
     part.register(office)
 for group, name in (
     (workspaces, "workspace"), (agents, "agent"), (steps, "step"), (tasks, "task"), (seats, "seat"),

@@ -12,6 +12,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from office_tasks.cli import context, main
+from office_tasks.devstack.ports import HOST, pick
+from tests.cli.brokers import looking_at
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = [sys.executable, "-c", "import sys; sys.argv[0] = 'office'; from office_tasks.cli import main; main()"]
@@ -35,6 +37,24 @@ def run(office, capsys, monkeypatch):
         return Said(ended.value.code, *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture
+def at_broker(monkeypatch):
+    """Return a function that has the commands of this process look at another broker."""
+
+    def name(url):
+        app = looking_at(url)
+        monkeypatch.setattr(context, "application", lambda: app)
+        return url
+
+    return name
+
+
+@pytest.fixture
+def broker_away(at_broker):
+    """The URL of a broker that is not there, which the commands of this process look at."""
+    return at_broker(f"redis://{HOST}:{pick()}/0")
 
 
 def environment(**settings: str) -> dict[str, str]:
