@@ -39,9 +39,9 @@ def look(app: Celery, seconds: float = PATIENCE_SECONDS) -> Look:
     url = maybe_sanitize_url(app.conf.broker_url)
     try:
         with app.connection_for_write() as connection:
-            waiting = _waiting(connection)
+            waiting, redis = _waiting(connection), _redis(connection)
+            # Last: the connection then waits for replies, and gives them as the answer to whatever is asked after it.
             workers = app.control.inspect(timeout=seconds, connection=connection).active_queues() or {}
-            redis = _redis(connection)
     except Exception as error:  # noqa: BLE001 - whatever a transport raises, it is what there is to tell
         return Look(url, error=_brief(error))
     return Look(url, None, waiting, _queues(workers), redis)

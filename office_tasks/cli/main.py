@@ -19,6 +19,7 @@ from office_tasks.cli import (
     seats,
     servers,
     sessions,
+    status,
     steps,
     tasks,
     why,
@@ -31,7 +32,7 @@ office = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (database, processes, servers, demo, replay, why):
+for part in (database, processes, servers, demo, replay, status, why):
     part.register(office)
 for group, name in (
     (workspaces, "workspace"), (agents, "agent"), (steps, "step"), (tasks, "task"), (seats, "seat"),
