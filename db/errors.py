@@ -43,6 +43,18 @@ def is_connection_lost(error: BaseException) -> bool:
     return driver.sqlstate.startswith("08") or driver.sqlstate in SHUTDOWN
 
 
+def uses_password(error: BaseException) -> bool:
+    """Tell whether a connection that failed had given its password: it may be wrong (libpq tells no SQLSTATE)."""
+    driver = driver_error(error)
+    return driver is not None and driver.pgconn is not None and driver.pgconn.used_password
+
+
+def needs_password(error: BaseException) -> bool:
+    """Tell whether a connection failed for want of a password."""
+    driver = driver_error(error)
+    return driver is not None and driver.pgconn is not None and driver.pgconn.needs_password
+
+
 def is_conflict(error: BaseException) -> bool:
     """Tell whether Postgres chose this statement to lose: a serialization failure or a deadlock (ADM-7.4)."""
     return sqlstate(error) in CONFLICT

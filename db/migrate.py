@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from alembic import command
 from alembic.config import Config
@@ -31,6 +32,16 @@ def downgrade(engine: Engine, revision: str = "base") -> None:
     """Take the schema back to `revision`."""
     with engine.connect() as connection:
         command.downgrade(config(connection), revision)
+
+
+def standing(connection: Connection) -> Literal["current", "behind", "ahead"]:
+    """Tell how the schema stands to this code; `ahead` when it is at a revision that this code does not know."""
+    script = ScriptDirectory.from_config(config())
+    there = set(MigrationContext.configure(connection).get_current_heads())
+    if there == set(script.get_heads()):
+        return "current"
+    known = {one.revision for one in script.walk_revisions()}
+    return "behind" if there <= known else "ahead"
 
 
 def pending(engine: Engine) -> bool:

@@ -29,6 +29,11 @@ def application() -> OfficeApp:
     return app
 
 
+def quiet() -> None:
+    """Keep logs out of the way of a command that works without settings too."""
+    configure_logs(QUIET)
+
+
 def engine() -> Engine:
     """Return the engine, with logs as a person at a terminal wants them unless OFFICE_LOG_LEVEL says otherwise."""
     settings = office().settings

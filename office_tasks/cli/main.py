@@ -13,6 +13,7 @@ from office_tasks.cli import (
     agents,
     database,
     demo,
+    doctor,
     processes,
     replay,
     runs,
@@ -32,7 +33,7 @@ office = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (database, processes, servers, demo, replay, status, why):
+for part in (database, processes, servers, demo, replay, status, why, doctor):
     part.register(office)
 for group, name in (
     (workspaces, "workspace"), (agents, "agent"), (steps, "step"), (tasks, "task"), (seats, "seat"),

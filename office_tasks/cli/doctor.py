@@ -1,0 +1,43 @@
+"""`office doctor`."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import typer
+
+from office_tasks.cli.output import AsJson, show_json
+
+if TYPE_CHECKING:
+    from office_tasks.doctor import Finding
+
+
+def register(office: typer.Typer) -> None:
+    """Add the command."""
+    office.command()(doctor)
+
+
+def doctor(as_json: AsJson = False) -> None:
+    """Say what is wrong with this installation, and what to do; exit with 1 when something does not work."""
+    from office_tasks.cli.context import application, office, quiet
+    from office_tasks.doctor import Level, examine
+
+    quiet()
+    found = list(examine(office, application, os.environ))
+    if as_json:
+        show_json([asdict(finding) for finding in found])
+    else:
+        _tell(found)
+    raise typer.Exit(1 if any(finding.level is Level.ERROR for finding in found) else 0)
+
+
+def _tell(found: list[Finding]) -> None:
+    for finding in found:
+        typer.echo(f"{finding.level.value:<5}  {finding.check}: {finding.found}")
+        if finding.advice:
+            typer.echo(f"       {finding.advice}")
+    counted = Counter(finding.level.value for finding in found)
+    typer.echo(f"\n{counted['error']} errors, {counted['warn']} warnings, {counted['ok']} ok")
