@@ -14,7 +14,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 SHOWN: Final = 20
 # Behind how many others a run waits is counted no further than this.
-AHEAD: Final = 1_000
+AHEAD: Final = 100
 
 # Of a row whose agent is in question: what holds it and all its work back.
 _ITS_AGENT: Final = """
@@ -47,11 +47,12 @@ _RUN: Final = f"""
     SELECT runs.id, runs.agent_profile_id, runs.reason, runs.task_id, runs.status, runs.attempt, runs.requested_at,
            runs.claimed_at, runs.lease_expires_at, runs.scheduled_retry_at, runs.cancel_requested_at,
            runs.cancel_reason, runs.finished_at, runs.error, office_now() AS now, {_ITS_AGENT},
-           coalesce(workspaces.is_replay, false) AS is_replay, {BUSY} AS executing, {LIMIT} AS executing_limit,
-           (SELECT count(*) FROM (
+           coalesce(workspaces.is_replay, false) AS is_replay, {LIMIT} AS executing_limit,
+           CASE WHEN runs.status = 'queued' THEN {BUSY} END AS executing,
+           CASE WHEN runs.status = 'queued' THEN (SELECT count(*) FROM (
                SELECT FROM runs before WHERE before.agent_profile_id = runs.agent_profile_id
                  AND before.status = 'queued' AND (before.requested_at, before.id) < (runs.requested_at, runs.id)
-                 AND coalesce(before.scheduled_retry_at <= office_now(), true) LIMIT {AHEAD}) ahead) AS ahead
+                 AND coalesce(before.scheduled_retry_at <= office_now(), true) LIMIT {AHEAD}) ahead) END AS ahead
     FROM runs LEFT JOIN agents ON agents.id = runs.agent_profile_id
     LEFT JOIN workspaces ON workspaces.id = agents.workspace_id {_AND_ITS_PAUSE}"""
 _RUNS: Final = text(f"{_RUN} WHERE runs.id = ANY(CAST(:ids AS uuid[]))")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
@@ -30,6 +30,26 @@ _OF_CLOSED_TASKS: Final = frozenset({
     reasons.TASK_REOPENED_VIA_COMMENT,
     reasons.AGENT_ERROR,
 })  # fmt: skip
+
+
+class AboutTask(Protocol):
+    """A run, as far as its staleness goes."""
+
+    @property
+    def task_id(self) -> str | None: ...  # noqa: D102
+    @property
+    def reason(self) -> str: ...  # noqa: D102
+    @property
+    def agent_profile_id(self) -> str: ...  # noqa: D102
+
+
+class StandingTask(Protocol):
+    """A task, as far as the staleness of its runs goes."""
+
+    @property
+    def status(self) -> str: ...  # noqa: D102
+    @property
+    def runner_id(self) -> str | None: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +79,8 @@ def begin(engine: Engine) -> Begun | Over | None:
             return None
 
 
-def stale(run: Claimed, task: work.TaskSeen | None) -> str | None:
-    """Return why a claimed run is executed no more, or None (REC-2.3)."""
+def stale(run: AboutTask, task: StandingTask | None) -> str | None:
+    """Return why a run that is claimed now is executed no more, or None (REC-2.3)."""
     if run.task_id is None:
         return None
     if task is None:

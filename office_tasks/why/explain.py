@@ -85,7 +85,7 @@ def explain(connection: Connection, named: str, ask_workers: AskWorkers) -> Expl
         task,
         [*now, *(ask_workers(queues) if queues else ())],
         [Told(row, wakes.asked(row), [*wakes.decided(row), *_gone(row, found_runs)]) for row in found_wakes],
-        [Told(row, f"{row['reason']} of {row['agent_profile_id']}", runs.became(row)) for row in found_runs],
+        [_run(row, task_id, task) for row in found_runs],
     )
 
 
@@ -96,6 +96,12 @@ def _runs(connection: Connection, kind: str, named: str, found: explaining.Rows)
     if kind == "task":
         rows = {row["id"]: row for row in explaining.runs_of_task(connection, named)} | rows
     return sorted(rows.values(), key=lambda row: (row["requested_at"], row["id"]), reverse=True)
+
+
+def _run(row: Row, task_id: str | None, task: Row | None) -> Told:
+    # A key may have been used for two tasks: how the other one stands is not known here.
+    moot = runs.is_moot(row, task) if row["task_id"] == task_id else []
+    return Told(row, f"{row['reason']} of {row['agent_profile_id']}", [*runs.became(row), *moot])
 
 
 def _gone(wake: Row, found: explaining.Rows) -> list[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from db.explaining import AHEAD
 from office_tasks.execution.backoff import GAPS
+from office_tasks.execution.begin import stale
 from office_tasks.why.words import Row, agent_in_the_way, at, pause_in_the_way, several
 
 ATTEMPTS: Final = len(GAPS) + 1
@@ -25,9 +26,32 @@ CANCELLED_BECAUSE: Final[Mapping[str, str]] = {
 }
 
 
+class About(NamedTuple):
+    """What a run is about."""
+
+    task_id: str | None
+    reason: str
+    agent_profile_id: str
+
+
+class Standing(NamedTuple):
+    """How its task stands."""
+
+    status: str
+    runner_id: str | None
+
+
 def became(run: Row) -> list[str]:
     """Say what became of a run, and all that it waits for."""
     return _BY_STATUS[run["status"]](run)
+
+
+def is_moot(run: Row, task: Row | None) -> list[str]:
+    """Say of a queued run that whoever claims it will cancel it, as its task stands now (REC-2.3)."""
+    about = About(run["task_id"], run["reason"], run["agent_profile_id"])
+    stands = Standing(task["status"], task["runner_id"]) if task else None
+    why = stale(about, stands) if run["status"] == "queued" else None
+    return [f"Whoever takes it up cancels it: {CANCELLED_BECAUSE[why]}."] if why else []
 
 
 def is_for_a_worker(run: Row) -> bool:

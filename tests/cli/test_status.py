@@ -13,8 +13,9 @@ from office_tasks.producers.creation import create_task
 from office_tasks.producers.participants import add_participant, remove_participant
 from office_tasks.producers.pauses import pause_workspace
 from tests.admission.rows import store_agent_assignments, store_run
+from tests.cli.moments import ago, begin, coming, utc
 from tests.cli.test_session_show import open_session
-from tests.cli.test_why import ago, claim, coming, end, utc
+from tests.cli.test_why import claim, end
 from tests.recovery.conftest import cut_off  # noqa: F401 - a fixture
 from tests.recovery.test_jobs import JOBS
 
@@ -23,6 +24,7 @@ ALL_QUEUES = ["admission", "execution", "recovery"]
 
 @pytest.fixture(autouse=True)
 def quiet():
+    begin()
     with capture_logs():
         yield
 

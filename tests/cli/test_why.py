@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 
 import pytest
@@ -11,6 +10,7 @@ from structlog.testing import capture_logs
 from db.unstarted import _UNSTARTED
 from office_tasks import admin
 from office_tasks.admission import poison, stored
+from office_tasks.devstack import Redis
 from office_tasks.ids import new_id
 from office_tasks.producers.assignments import assign_task
 from office_tasks.producers.creation import create_task
@@ -18,25 +18,13 @@ from office_tasks.producers.pauses import pause_workspace, resume_workspace
 from office_tasks.why.runs import CANCELLED_BECAUSE
 from office_tasks.why.tasks import NO_CANDIDATE, SKIPPED
 from tests.admission.rows import store_agent_assignments, store_run
+from tests.cli.moments import ago, begin, coming, utc
 from tests.recovery.conftest import at, cut_off, tick, unstarted  # noqa: F401 - fixtures
-
-NOW = dt.datetime.now(dt.UTC).replace(microsecond=0)
-
-
-def ago(**delta):
-    return NOW - dt.timedelta(**delta)
-
-
-def coming(**delta):
-    return NOW + dt.timedelta(**delta)
-
-
-def utc(instant):
-    return f"{instant:%Y-%m-%d %H:%M:%S} UTC"
 
 
 @pytest.fixture(autouse=True)
 def quiet():
+    begin()
     with capture_logs():
         yield
 
@@ -92,7 +80,8 @@ def end(board, run_id, status, **columns):
     )  # fmt: skip
 
 
-def test_01_a_wake_that_no_gate_stopped(board, why):
+def test_01_a_wake_that_no_gate_stopped(board, why, unstarted):  # noqa: F811 - the fixture
+    unstarted("T1")
     answer = board.assigned(ago(seconds=30))
     document = why("T1")
     assert document["wakes"][0]["sentences"] == [
@@ -225,7 +214,8 @@ def test_14_a_message_that_killed_its_workers(board, owed, wake_said):
     assert wake_said(owed) == ["It was given up: its message was delivered too often."]
 
 
-def test_15_a_run_behind_another_of_its_agent(board, run_said):
+def test_15_a_run_behind_another_of_its_agent(board, run_said, unstarted):  # noqa: F811 - the fixture
+    unstarted("T1")
     claim(board, store_run(board, ago(minutes=2), payload={"task_id": "T0"}))
     store_run(board, ago(seconds=90), payload={"task_id": "T0"})
     run_id = store_run(board, ago(minutes=1), payload={"task_id": "T1"})
@@ -238,7 +228,8 @@ def test_15_a_run_behind_another_of_its_agent(board, run_said):
     assert run_said("T1") == run_said(run_id) == said
 
 
-def test_16_a_run_whose_agent_and_workspace_were_paused_since(board, run_said):
+def test_16_a_run_whose_agent_and_workspace_were_paused_since(board, run_said, unstarted):  # noqa: F811 - the fixture
+    unstarted("T1")
     board.assigned(ago(minutes=5))
     admin.set_agent_status(board.engine, "ana", "stopped")
     pause_workspace(board.engine, "p1", "acme", instant=ago(minutes=1))
@@ -250,7 +241,8 @@ def test_16_a_run_whose_agent_and_workspace_were_paused_since(board, run_said):
     ]
 
 
-def test_17_a_run_that_waits_for_its_retry(board, run_said):
+def test_17_a_run_that_waits_for_its_retry(board, run_said, unstarted):  # noqa: F811 - the fixture
+    unstarted("T1")
     run_id = store_run(board, ago(minutes=5), payload={"task_id": "T1"}, retry_at=coming(minutes=10))
     board.execute("UPDATE runs SET attempt = 2, error = 'ValueError: no paint' WHERE id = :id", id=run_id)
     assert run_said("T1") == [
@@ -322,8 +314,8 @@ PASSED_OVER = {
     "step_does_not_auto_start": ("UPDATE steps SET auto_start = false", "its step starts no work by itself"),
     "blocked": ("INSERT INTO blockers (task_id, blocker_id) VALUES ('T1', 'X')", "it waits for what blocks it"),
     "backing_off": (
-        f"UPDATE tasks SET recovery_attempts = 1, recovery_next_at = '{coming(minutes=30)}'",
-        f"it was woken before, and its gap is not over before {utc(coming(minutes=30))}",
+        "UPDATE tasks SET recovery_attempts = 1, recovery_next_at = '2999-01-01Z'",
+        "it was woken before, and its gap is not over before 2999-01-01 00:00:00 UTC",
     ),
 }
 
@@ -382,19 +374,29 @@ def test_28_a_run_that_was_purged(board, wake_said):
     assert wake_said("T1")[-1] == "That run is not there any more: it is past its retention."
 
 
-def test_who_asked_is_named(board, why):
+def test_30_a_run_that_no_worker_is_there_for(run, board, at_broker):
+    with Redis() as broker:
+        at_broker(broker.url)
+        board.assigned(ago(minutes=1))
+        now = json.loads(run("why", "T1", "--json").out)["now"]
+    assert now[-1] == "No worker that takes the queue execution answered within 1 s."
+
+
+def test_29_a_run_that_its_task_has_left_behind(board, task, why):
+    assign_task(board.engine, "m1", task, "ana")
+    assign_task(board.engine, "m2", task, "bob")
+    of_bob, of_ana = [run["sentences"] for run in why(task)["runs"]]
+    assert len(of_bob) == 1
+    assert of_ana[1:] == ["Whoever takes it up cancels it: somebody else drives the task now."]
+
+
+@pytest.mark.usefixtures("broker_away")
+def test_who_asked_is_named(board, run):
     board.assigned(ago(minutes=2))
     board.ask(ago(minutes=1), payload={"task_id": "T1"}, reason="nightly")
-    told = [line for line in why_lines(why, board) if "asked" in line]
-    assert "nightly of ana, asked by nobody that is named through test" in told[0]
-    assert "task_assigned of ana, asked by agent bob through test" in told[1]
-
-
-def why_lines(_why, board):
-    from office_tasks.why import explain
-
-    with board.engine.connect() as connection:
-        return [wake.title for wake in explain(connection, "T1", lambda _queues: []).wakes]
+    told = [line for line in run("why", "T1").out.splitlines() if " asked " in line]
+    assert " nightly of ana, asked by nobody that is named through test " in told[0]
+    assert " task_assigned of ana, asked by agent bob through test " in told[1]
 
 
 def test_no_more_than_the_latest_are_shown(board, why):

@@ -37,7 +37,7 @@ MANY = (
            'test', :at - n * interval '400 ms', CASE WHEN n % 100 = 0 THEN 'owed' ELSE 'decided' END,
            CASE WHEN n % 100 > 0 THEN 'queued' END,
            CASE WHEN n % 100 > 0 THEN CAST(lpad(to_hex(n), 32, '0') AS uuid) END,
-           CASE WHEN n % 100 > 0 THEN :at - n * interval '400 ms' END, n % 8
+           CASE WHEN n % 100 > 0 THEN :at - n * interval '400 ms' END, n % 9
     FROM generate_series(1, :rows) n""",
     """
     INSERT INTO mutations (id, kind, task_id, actor_type, facts, result, committed_at, settled_at)
