@@ -23,7 +23,8 @@ _READ: Final = text("""
            ARRAY(SELECT name FROM unnest(CAST(:tables AS text[])) name
                  WHERE NOT (has_table_privilege(name, 'SELECT') AND has_table_privilege(name, 'INSERT')
                             AND has_table_privilege(name, 'UPDATE') AND has_table_privilege(name, 'DELETE'))
-                 ORDER BY name) AS missing""")
+                 ORDER BY name) AS missing,
+           coalesce(has_table_privilege(to_regclass('alembic_version'), 'SELECT'), true) AS may_read_versions""")
 _TABLES: Final = text("SELECT name FROM unnest(CAST(:tables AS text[])) name WHERE to_regclass(name) IS NOT NULL")
 _SUCCEEDED: Final = text("SELECT job, succeeded_at FROM recovery_jobs")
 
@@ -35,6 +36,7 @@ class Role(NamedTuple):
     schema: str
     may_change_schema: bool
     missing: Sequence[str]
+    may_read_versions: bool
 
 
 def read(connection: Connection) -> Role:

@@ -39,12 +39,14 @@ def examine(engine: Engine, periods: Mapping[str, dt.timedelta]) -> Iterator[Fin
 
 
 def _inside(connection: Connection, periods: Mapping[str, dt.timedelta]) -> Iterator[Finding]:
-    schema = migrate.standing(connection)
+    role = roles.read(connection)
+    schema = migrate.standing(connection) if role.may_read_versions else "unread"
     yield _SCHEMA[schema]
-    yield _role(connection)
+    yield _role(role)
     if schema == "current":
         yield _skew(connection)
-        yield from _beat(connection, periods)
+        if not role.missing:
+            yield from _beat(connection, periods)
 
 
 def _where(engine: Engine) -> str:
@@ -70,12 +72,16 @@ def _password_is_right(engine: Engine) -> bool:
 _SCHEMA: Final = {
     "current": ok("migrations", "the schema is this version's"),
     "behind": error("migrations", "the schema is older than this version", "run `office migrate`"),
+    "unread": warn(
+        "migrations",
+        "the role may not read alembic_version, so nobody can tell",
+        "GRANT SELECT ON alembic_version to it",
+    ),
     "ahead": error("migrations", "the schema is newer than this version", "install the version that migrated it"),
 }
 
 
-def _role(connection: Connection) -> Finding:
-    role = roles.read(connection)
+def _role(role: roles.Role) -> Finding:
     if role.missing:
         return error(
             "role",

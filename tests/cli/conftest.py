@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from structlog.testing import capture_logs
 
 from office_tasks.cli import context, main
 from office_tasks.devstack.ports import HOST, pick
+from office_tasks.producers.creation import create_task
 from tests.cli.brokers import looking_at
 
 ROOT = Path(__file__).parents[2]
@@ -55,6 +57,42 @@ def at_broker(monkeypatch):
 def broker_away(at_broker):
     """The URL of a broker that is not there, which the commands of this process look at."""
     return at_broker(f"redis://{HOST}:{pick()}/0")
+
+
+@pytest.fixture
+def why(run, broker_away):
+    """Return what is said of an id, as JSON; the text for people holds every sentence of it too."""
+
+    def ask(named):
+        said = run("why", str(named), "--json")
+        assert (said.code, said.err) == (0, ""), said
+        document = json.loads(said.out)
+        told = run("why", str(named)).out
+        for sentence in [*document["now"], *(one for part in ("wakes", "runs") for row in document[part]
+                                             for one in row["sentences"])]:  # fmt: skip
+            assert sentence in told
+        return document
+
+    return ask
+
+
+@pytest.fixture
+def wake_said(why):
+    """Return what is said of the newest wake of an id."""
+    return lambda named: why(named)["wakes"][0]["sentences"]
+
+
+@pytest.fixture
+def run_said(why):
+    """Return what is said of the newest run of an id."""
+    return lambda named: why(named)["runs"][0]["sentences"]
+
+
+@pytest.fixture
+def task(board):
+    """T1 at a step that starts work by itself, driven by nobody."""
+    create_task(board.engine, "c1", "acme", "Paint", task_id="T1", step_id="start")
+    return "T1"
 
 
 def environment(**settings: str) -> dict[str, str]:

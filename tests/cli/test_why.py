@@ -7,16 +7,13 @@ import json
 import pytest
 from structlog.testing import capture_logs
 
-from db.unstarted import _UNSTARTED
 from office_tasks import admin
 from office_tasks.admission import poison, stored
 from office_tasks.devstack import Redis
 from office_tasks.ids import new_id
 from office_tasks.producers.assignments import assign_task
-from office_tasks.producers.creation import create_task
 from office_tasks.producers.pauses import pause_workspace, resume_workspace
 from office_tasks.why.runs import CANCELLED_BECAUSE
-from office_tasks.why.tasks import NO_CANDIDATE, SKIPPED
 from tests.admission.rows import store_agent_assignments, store_run
 from tests.cli.moments import ago, begin, coming, utc
 from tests.recovery.conftest import at, cut_off, tick, unstarted  # noqa: F401 - fixtures
@@ -27,42 +24,6 @@ def quiet():
     begin()
     with capture_logs():
         yield
-
-
-@pytest.fixture
-def why(run, broker_away):
-    """Return what is said of an id, as JSON; the text for people holds every sentence of it too."""
-
-    def ask(named):
-        said = run("why", str(named), "--json")
-        assert (said.code, said.err) == (0, ""), said
-        document = json.loads(said.out)
-        told = run("why", str(named)).out
-        for sentence in [*document["now"], *(one for part in ("wakes", "runs") for row in document[part]
-                                             for one in row["sentences"])]:  # fmt: skip
-            assert sentence in told
-        return document
-
-    return ask
-
-
-@pytest.fixture
-def wake_said(why):
-    """Return what is said of the newest wake of an id."""
-    return lambda named: why(named)["wakes"][0]["sentences"]
-
-
-@pytest.fixture
-def run_said(why):
-    """Return what is said of the newest run of an id."""
-    return lambda named: why(named)["runs"][0]["sentences"]
-
-
-@pytest.fixture
-def task(board):
-    """T1 at a step that starts work by itself, driven by nobody."""
-    create_task(board.engine, "c1", "acme", "Paint", task_id="T1", step_id="start")
-    return "T1"
 
 
 def claim(board, run_id, lease=60, since=10):
@@ -295,67 +256,6 @@ def test_23_a_run_that_finished_is_a_start(board, task, why):
     assert document["now"] == [
         "The sweep leaves it alone: it has a run that is queued, claimed or finished, so it was started."
     ]
-
-
-def test_24_a_task_without_any_wake_is_the_sweeps(why, unstarted, board):  # noqa: F811 - the fixture
-    unstarted("T1", created=ago(minutes=5))
-    document = why("T1")
-    assert (document["wakes"], document["runs"]) == ([], [])
-    assert document["now"] == [
-        "Nobody asked that anybody be started for it, or what was asked is past its retention.",
-        "The sweep wakes agent ana for it at one of its next passes.",
-    ]
-
-
-PASSED_OVER = {
-    "agent_not_found": ("UPDATE seats SET agent_profile_id = 'ghost'", "there is no agent ghost"),
-    "agent_not_wakeable": ("UPDATE agents SET status = 'pending_approval'", "agent ana is pending_approval"),
-    "workspace_paused": ("INSERT INTO pauses (workspace_id) VALUES ('acme')", "the workspace of agent ana is paused"),
-    "step_does_not_auto_start": ("UPDATE steps SET auto_start = false", "its step starts no work by itself"),
-    "blocked": ("INSERT INTO blockers (task_id, blocker_id) VALUES ('T1', 'X')", "it waits for what blocks it"),
-    "backing_off": (
-        "UPDATE tasks SET recovery_attempts = 1, recovery_next_at = '2999-01-01Z'",
-        "it was woken before, and its gap is not over before 2999-01-01 00:00:00 UTC",
-    ),
-}
-
-
-@pytest.mark.parametrize("skipped", SKIPPED)
-def test_25_a_task_that_the_sweep_passes_over(board, why, unstarted, tick, skipped):  # noqa: F811 - the fixtures
-    unstarted("T1", created=ago(minutes=5))
-    unstarted("X", status="in_progress")
-    statement, because = PASSED_OVER[skipped]
-    board.execute(statement)
-    now = why("T1")["now"]
-    assert now[-1] == f"The sweep passes it over: {because}."
-    assert ("It is blocked by X (in_progress)." in now) is (skipped == "blocked")
-
-
-NONE = {
-    "replay": "UPDATE workspaces SET is_replay = true",
-    "not_todo": "UPDATE tasks SET status = 'in_review'",
-    "archived": "UPDATE tasks SET archived_at = now()",
-    "ephemeral": "UPDATE tasks SET is_ephemeral = true",
-    "automation": "UPDATE tasks SET created_by_automation = true",
-    "no_office_task": "UPDATE tasks SET workflow_id = NULL",
-    "too_old": "UPDATE tasks SET created_at = now() - interval '25 h'",
-    "unassigned": "DELETE FROM seats",
-    "no_runner": "UPDATE seats SET agent_profile_id = ''",
-}
-
-
-@pytest.mark.parametrize("because", NONE)
-def test_26_a_task_that_is_no_candidate(board, why, unstarted, because):  # noqa: F811 - the fixture
-    unstarted("T1", created=ago(minutes=5))
-    board.execute(NONE[because])
-    expected = NO_CANDIDATE[because].format(status="in_review")
-    assert why("T1")["now"][-1] == f"The sweep leaves it alone: {expected}."
-
-
-def test_every_condition_of_the_sweep_has_its_words():
-    """Started and owed are situations of their own, above."""
-    assert set(NO_CANDIDATE) == {*_UNSTARTED, "no_runner"} == {*NONE, "started", "owed"}
-    assert set(SKIPPED) == set(PASSED_OVER)
 
 
 def test_27_a_run_whose_wakes_are_asked_for_by_its_id(board, why):
