@@ -20,10 +20,10 @@ _LAST_HOUR: Final = "clock.instant - interval '1 hour'"
 # Each is a SELECT of rows, or of one row.
 _ROWS: Final = {
     "live": f"""
-        SELECT status, reason, count(*) AS runs FROM (
+        SELECT status, reason, count(*) AS number FROM (
             SELECT status, reason FROM runs WHERE status = 'queued' UNION ALL
             SELECT status, reason FROM runs WHERE status = 'claimed') live
-        GROUP BY status, reason ORDER BY status DESC, runs DESC, reason LIMIT 2 * {NAMED}""",
+        GROUP BY status, reason ORDER BY status DESC, number DESC, reason LIMIT 2 * {NAMED}""",
     "stale_claims": f"""
         SELECT id, agent_profile_id, task_id, lease_expires_at FROM clock, runs
         WHERE status = 'claimed' AND lease_expires_at <= clock.instant ORDER BY lease_expires_at LIMIT {NAMED}""",

@@ -14,7 +14,7 @@ from db import status as rows
 from office_tasks import beat
 from office_tasks.broker import Look, look
 
-_OF_RUNS: Final = ("live", "waiting_for_retry")
+_OF_QUEUE: Final = ("live", "waiting_for_retry")
 _OF_OWED: Final = ("struggling", "poisoned", "unsettled", "unsent")
 _OF_PAUSES: Final = ("workspaces_paused", "paused_workspaces", "agents_paused", "paused_agents")
 
@@ -25,8 +25,8 @@ def status(connection: Connection, app: Celery) -> dict[str, Any]:
     return {
         "at": read["at"],
         "broker": _broker(look(app)),
-        "runs": {
-            **{name: read[name] for name in _OF_RUNS},
+        "queue": {
+            **{name: read[name] for name in _OF_QUEUE},
             **gauged.live,
             "oldest_queued_seconds": gauged.oldest_queued,
             "ended": gauged.ended,

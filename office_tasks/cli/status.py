@@ -36,7 +36,7 @@ def status(as_json: AsJson = False) -> None:
 
 def _parts(found: Part) -> Iterable[tuple[str, Sequence[str]]]:
     yield "broker", _broker(found["broker"])
-    yield "runs", _runs(found["runs"])
+    yield "runs", _queue(found["queue"])
     yield "claims", _claims(found["claims"])
     yield "owed", _owed(found["owed"])
     yield "recovery", [_job(job) for job in found["jobs"]]
@@ -52,17 +52,17 @@ def _broker(broker: Part) -> list[str]:
     return [f"{broker['url']} answers; messages that wait: {waiting}", *(workers or ["no worker answered"])]
 
 
-def _runs(runs: Part) -> list[str]:
-    queued = f"{runs['queued']} queued{_reasons(runs, 'queued')}"
-    if runs["queued"]:
-        retries = f"{runs['waiting_for_retry']} wait for a retry"
-        queued += f"; {retries}; the longest that could start waits {_time(runs['oldest_queued_seconds'])}"
-    ended = _list(f"{number} {how}" for how, number in runs["ended"].items())
-    return [queued, f"{runs['claimed']} claimed{_reasons(runs, 'claimed')}", f"ended, about: {ended}"]
+def _queue(queue: Part) -> list[str]:
+    queued = f"{queue['queued']} queued{_reasons(queue, 'queued')}"
+    if queue["queued"]:
+        retries = f"{queue['waiting_for_retry']} wait for a retry"
+        queued += f"; {retries}; the longest that could start waits {_time(queue['oldest_queued_seconds'])}"
+    ended = _list(f"{number} {how}" for how, number in queue["ended"].items())
+    return [queued, f"{queue['claimed']} claimed{_reasons(queue, 'claimed')}", f"ended, about: {ended}"]
 
 
-def _reasons(runs: Part, status: str) -> str:
-    counted = [f"{row['runs']} {row['reason']}" for row in runs["live"] if row["status"] == status]
+def _reasons(queue: Part, status: str) -> str:
+    counted = [f"{row['number']} {row['reason']}" for row in queue["live"] if row["status"] == status]
     return f" ({_list(counted)})" if counted else ""
 
 

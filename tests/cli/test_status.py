@@ -76,15 +76,15 @@ def test_runs_by_reason_the_oldest_and_stale_claims(board, status, told):
     claim(board, good, lease=900)
     claim(board, bad, lease=-30)
     found = status()
-    assert found["runs"]["live"] == [
-        {"status": "queued", "reason": "task_assigned", "runs": 2},
-        {"status": "queued", "reason": "nightly", "runs": 1},
-        {"status": "claimed", "reason": "nightly", "runs": 1},
-        {"status": "claimed", "reason": "task_comment", "runs": 1},
+    assert found["queue"]["live"] == [
+        {"status": "queued", "reason": "task_assigned", "number": 2},
+        {"status": "queued", "reason": "nightly", "number": 1},
+        {"status": "claimed", "reason": "nightly", "number": 1},
+        {"status": "claimed", "reason": "task_comment", "number": 1},
     ]
-    runs = found["runs"]
-    assert (runs["queued"], runs["claimed"], runs["waiting_for_retry"]) == (3, 2, 1)
-    assert 90 <= runs["oldest_queued_seconds"] < 600
+    queue = found["queue"]
+    assert (queue["queued"], queue["claimed"], queue["waiting_for_retry"]) == (3, 2, 1)
+    assert 90 <= queue["oldest_queued_seconds"] < 600
     assert found["claims"]["stale"] == 1
     assert [claim["id"] for claim in found["claims"]["stale_claims"]] == [str(bad)]
     lines = told()
@@ -169,7 +169,7 @@ def test_ended_runs_are_those_of_the_last_analyze(board, status):
         end(board, store_run(board, ago(minutes=1)), "finished")
     with board.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.exec_driver_sql("ANALYZE runs")
-    assert status()["runs"]["ended"] == {"finished": 10, "failed": 0, "cancelled": 0}
+    assert status()["queue"]["ended"] == {"finished": 10, "failed": 0, "cancelled": 0}
 
 
 @pytest.mark.office_worker(queues="admission,recovery", concurrency=1)
