@@ -72,7 +72,6 @@ class Wake(Base):
         Index("ix_wakes_task_id", "task_id", "requested_at", postgresql_where=text("task_id IS NOT NULL")),
         # What an operator asks of a run: the wakes that became it, were merged into it, or were its duplicates. Run ids
         # grow with time, so that the index is written where it was written last.
-        Index("ix_wakes_run_id", "run_id", postgresql_where=text("run_id IS NOT NULL")),
         Index("ix_wakes_decided_at", "decided_at", postgresql_where=text("state <> 'owed'")),
     )
 

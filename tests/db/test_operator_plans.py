@@ -99,7 +99,7 @@ def test_each_question_has_its_index_in_a_large_office(large, work, kind):
     assert scanned(plans) == []
     used = frozenset().union(*(plan.indexes for plan in plans))
     assert used >= ({"ix_wakes_decided_at", "ix_wakes_owed", "ix_mutations_settled_at"} if work is look else
-                    {"ix_wakes_run_id", "ix_wakes_task_id", "ix_runs_assignments"})  # fmt: skip
+                    {"ix_wakes_decided_at", "ix_wakes_task_id", "ix_runs_assignments"})  # fmt: skip
 
 
 def test_the_state_of_a_large_office_is_two_round_trips_and_no_wait(large):
