@@ -35,6 +35,7 @@ class OfficeTask(Task):  # type: ignore[misc]  # Celery has no types
     comes_back = True
     # Answers, not failures of ours: Celery logs them without a trace.
     throws = (InvalidInput, NotFound, Forbidden, Refused)
+    Request = "office_tasks.request:OfficeRequest"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - Celery's own signature
         """Run the task; what passes is retried, what a database says is said without its statement."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import Any
 
 from celery import Celery, signals
+from celery.app import utils
 
 from office_tasks.admission.listeners import when_queued
+from office_tasks.arguments import reported
 from office_tasks.base import OfficeTask
 from office_tasks.configuration import PATIENCE_SECONDS, configuration
 from office_tasks.consumer import read_json_plainly
@@ -40,6 +43,11 @@ class OfficeApp(Celery):  # type: ignore[misc]  # Celery has no types
         """Make a Celery task of this app alone; by default every other app of the process would be given it too."""
         return super().task(*args, **{"shared": False, **options})
 
+    def send_task(self, name: str, args: Any = None, kwargs: Any = None, *more: Any, **options: Any) -> Any:  # noqa: ANN401 - as above
+        """Send a message whose headers and events show of its arguments what may be shown (OPS-1.1)."""
+        options["argsrepr"], options["kwargsrepr"] = reported(name, args, kwargs)
+        return super().send_task(name, args, kwargs, *more, **options)
+
 
 app = OfficeApp(
     "office_tasks",
@@ -47,6 +55,8 @@ app = OfficeApp(
     include=["office_tasks.tasks", "recovery.tasks", "recovery.schedule"],
     set_as_current=False,
 )
+# Whoever inspects a worker sees its configuration: Celery hides the passwords in its own URLs, not in RedBeat's.
+utils.HIDDEN_SETTINGS = re.compile(f"{utils.HIDDEN_SETTINGS.pattern}|REDBEAT_REDIS_URL", re.IGNORECASE)
 app.add_defaults(lambda: configuration(app.office.settings))
 
 

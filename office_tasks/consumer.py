@@ -17,6 +17,7 @@ from kombu.exceptions import ContentDisallowed, DecodeError
 from kombu.serialization import registry
 from kombu.utils.json import dumps
 
+from office_tasks.arguments import reported
 from office_tasks.errors import InvalidInput
 from office_tasks.messages import check, readable_id
 
@@ -35,6 +36,7 @@ class OfficeConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
         def guarded(message: Any) -> Any:  # noqa: ANN401 - a kombu message
             try:
                 check(message)
+                _report(message)
                 return handle(message)
             except _MALFORMED as error:
                 return self._reject(message, error)
@@ -75,6 +77,13 @@ class OfficeConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
             self.app.backend.mark_as_failure(task_id, error)
         if self.event_dispatcher:
             self.event_dispatcher.send("task-failed", uuid=task_id, exception=repr(error))
+
+
+def _report(message: Any) -> None:  # noqa: ANN401 - a kombu message
+    # Whatever its sender wrote there: events, Flower and logs show what these headers say (OPS-1.1).
+    args, kwargs, _ = message.payload
+    shown = reported(message.headers["task"], args, kwargs)
+    message.headers["argsrepr"], message.headers["kwargsrepr"] = shown
 
 
 class _QuietLogger:
