@@ -6,6 +6,7 @@ import re
 from functools import cached_property
 from typing import Any
 
+import click
 from celery import Celery, signals
 from celery.app import utils
 
@@ -99,6 +100,16 @@ def _leave_metrics_to_the_main_process(**_: Any) -> None:  # noqa: ANN401 - Cele
 def _log(**_: Any) -> None:  # noqa: ANN401 - Celery's own signature
     """Keep Celery from configuring logs: structlog owns them."""
     configure_logs(app.office.settings.log_level)
+
+
+@signals.import_modules.connect
+def _close_flower(sender: Any = None, **_: Any) -> None:  # noqa: ANN401 - Celery's own signature
+    """Keep Flower from showing this app to all, whatever configuration it was given (C31)."""
+    command = click.get_current_context(silent=True)
+    if sender is app and command and command.info_name == "flower":
+        from office_tasks.watching.doors import keep_closed  # noqa: PLC0415 - no other command needs Flower
+
+        keep_closed()
 
 
 @signals.worker_process_shutdown.connect

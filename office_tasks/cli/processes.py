@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 import typer
@@ -15,7 +16,7 @@ _QUEUES: Final = ("-Q", "--queues")
 _POOL: Final = ("-P", "--pool")
 _LOG_LEVEL: Final = ("-l", "--loglevel")
 _BASIC_AUTH: Final = ("--basic_auth", "--basic-auth")
-_ADDRESS: Final = ("--address",)
+_CONFIGURATION: Final = ("--conf",)
 
 
 def register(office: typer.Typer) -> None:
@@ -48,13 +49,14 @@ def beat(context: typer.Context) -> None:
 
 def flower(context: typer.Context) -> None:
     """Run Flower behind a login (FLOWER_BASIC_AUTH=user:password); all else is passed on to it."""
+    from office_tasks.watching.login import NO_LOGIN, are_logins
+
     login = _value(context.args, _BASIC_AUTH) or os.environ.get("FLOWER_BASIC_AUTH", "")
-    user, _, password = login.partition(":")
-    if not (user and password):
-        typer.echo("office: Flower without a login is open to all: set FLOWER_BASIC_AUTH=user:password", err=True)
+    if not are_logins(login.split(",")):
+        typer.echo(NO_LOGIN, err=True)
         raise typer.Exit(1)
-    here = [] if _has(context.args, _ADDRESS) or "FLOWER_ADDRESS" in os.environ else ["--address=127.0.0.1"]
-    _become(["flower", *here, *context.args], {})
+    ours = [] if _has(context.args, _CONFIGURATION) else [f"--conf={Path(__file__).parents[1] / 'flowerconfig.py'}"]
+    _become(["flower", *ours, *context.args], {})
 
 
 def _become(words: Sequence[str], environment: Mapping[str, str]) -> None:

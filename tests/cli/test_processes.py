@@ -126,6 +126,7 @@ def test_queues_that_are_given_are_the_only_ones(given):
         ((), {}),
         ((), {"FLOWER_BASIC_AUTH": ""}),
         ((), {"FLOWER_BASIC_AUTH": "me:"}),
+        ((), {"FLOWER_BASIC_AUTH": "me:secret,you:"}),
         (("--basic_auth=:secret",), {}),
         (("--basic-auth=",), {}),
         (("--auth=.*",), {}),
@@ -137,9 +138,9 @@ def test_flower_does_not_start_open(run_process, words, settings):
     assert said.err == "office: Flower without a login is open to all: set FLOWER_BASIC_AUTH=user:password\n"
 
 
-def test_flower_starts_on_this_machine_only_and_its_password_is_not_printed(run_process):
+def test_flower_starts_with_our_configuration_and_its_password_is_not_printed(run_process):
     said = run_process("flower", "--basic-auth=me:secret", "--", "--help")
     assert (said.code, said.err) == (
         0,
-        "celery --app=office_tasks flower --address=127.0.0.1 '--basic-auth=***' --help\n",
+        f"celery --app=office_tasks flower --conf={ROOT}/office_tasks/flowerconfig.py '--basic-auth=***' --help\n",
     )

@@ -1,0 +1,55 @@
+"""The lock: no login, no Flower; with one, nothing is told before it (C31)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Final
+
+from flower.options import options
+from flower.utils import strtobool
+from flower.views import BaseHandler
+from flower.views.auth import LoginHandler
+from flower.views.monitor import Healthcheck
+from tornado.routing import URLSpec
+from tornado.web import HTTPError, url
+
+from office_tasks.watching.login import LOOPBACK, NO_LOGIN, OPEN_API, are_logins
+
+# A health check says "OK" and nothing else; whoever logs in by OAuth does so here.
+_OPEN: Final = (Healthcheck, LoginHandler)
+
+
+def keep_closed() -> None:
+    """Exit unless Flower has a login; without an address of its choice it listens on this machine alone."""
+    if not are_logins(options.basic_auth or []):
+        sys.exit(NO_LOGIN)
+    if strtobool(os.environ.get("FLOWER_UNAUTHENTICATED_API") or "false"):
+        sys.exit(OPEN_API)
+    options.address = options.address or LOOPBACK
+
+
+def lock(handlers: list[Any]) -> None:
+    """Put the login before each of Flower's handlers, in place.
+
+    Flower asks for it in the methods that a handler has: the others would answer 405, and `/metrics` anybody.
+    """
+    for number, each in enumerate(handlers):
+        if isinstance(each, URLSpec):
+            handlers[number] = url(each.regex.pattern, _locked(each.handler_class), each.kwargs, each.name)
+        else:
+            handlers[number] = (each[0], _locked(each[1]), *each[2:])
+
+
+def _locked(handler: type[Any]) -> type[Any]:
+    if not issubclass(handler, BaseHandler) or issubclass(handler, _OPEN):
+        return handler
+
+    class Locked(handler):  # type: ignore[misc]  # Flower has no types
+        def prepare(self) -> Any:  # noqa: ANN401 - perhaps something to await
+            if not self.current_user:
+                raise HTTPError(401)
+            return super().prepare()
+
+    Locked.__name__ = handler.__name__
+    return Locked
