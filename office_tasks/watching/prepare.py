@@ -27,9 +27,11 @@ _DEFAULTS: Final[dict[str, Any]] = {
 def prepare() -> dict[str, Any]:
     """Make Flower ours, and return the options that neither its environment nor, later, its command line names."""
     keep_closed()
+    # Flower looks results up in whatever app is the default; ours leaves that place to its callers' own.
+    app.set_default()
     configure_logs(app.office.settings.log_level)
-    # At DEBUG, Flower logs the arguments of what is sent through it.
-    logging.getLogger("flower.api").setLevel(logging.INFO)
+    # At DEBUG, Flower logs the arguments of what is sent through it, and the secret of its cookies.
+    logging.getLogger("flower").setLevel(logging.INFO)
     handlers.insert(0, url(r"/admissions", AdmissionsView, name="admissions"))
     lock(handlers)
     settings["template_loader"] = templates(Path(settings["template_path"]))

@@ -132,7 +132,9 @@ def test_nothing_tells_what_was_written(start_flower, start_worker, asking):
     for said in (*told, repr(seen), worker.logs()):
         lines = [line[:400] for line in said.splitlines() if CANARY in line or BROKER_PASSWORD in line]
         assert lines == []
+    assert "cookie_secret" not in flower.node.logs().decode()
     assert any("<comment_body, " in said for said in told)
+    assert any('"outcome": "queued"' in said and '"state": "SUCCESS"' in said for said in told)
 
 
 @pytest.mark.office_worker(concurrency=1, log_level="INFO")
