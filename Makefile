@@ -19,7 +19,7 @@ demo: $(STAMP) ## seed a small office and drive every outcome and refusal throug
 	@$(BIN)/office demo
 
 test: $(STAMP) ## run the whole test suite; it starts its own servers
-	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+	@$(BIN)/python -m pytest -n 4 --dist worksteal
 
 lint: $(STAMP) ## ruff, its formatter, mypy --strict, the import contracts, and no sleeps in tests
 	@$(BIN)/ruff check .
