@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
@@ -46,8 +47,15 @@ def cells(page, table):
     return [row.text for row in page.find_elements(By.CSS_SELECTOR, f"#{table} tbody tr")]
 
 
+def columns(page):
+    heads = page.find_elements(By.CSS_SELECTOR, ".dataTables_scrollHead th")
+    return [head.get_attribute("data-column") for head in heads]
+
+
 def settled(page, condition):
-    return WebDriverWait(page, 30, poll_frequency=0.1).until(lambda _: condition())
+    # The page puts new rows in place of old ones while it is read.
+    wait = WebDriverWait(page, 30, poll_frequency=0.1, ignored_exceptions=[StaleElementReferenceException])
+    return wait.until(lambda _: condition())
 
 
 def test_a_rate_limited_wake_is_found_by_its_outcome(worker, caller, flower, page, tmp_path):
@@ -59,18 +67,11 @@ def test_a_rate_limited_wake_is_found_by_its_outcome(worker, caller, flower, pag
     assert "tasks-table" not in page.page_source
     page.get(f"http://{USER}:{PASSWORD}@127.0.0.1:{flower.port}/tasks")
     settled(page, lambda: len(cells(page, "tasks-table")) > 3)
-    heads = page.find_elements(By.CSS_SELECTOR, ".dataTables_scrollHead th")
-    assert [head.get_attribute("data-column") for head in heads][:5] == [
-        "name",
-        "state",
-        "result",
-        "runtime",
-        "received",
-    ]
+    settled(page, lambda: columns(page)[:5] == ["name", "state", "result", "runtime", "received"])
 
     page.find_element(By.CSS_SELECTOR, "#tasks-table_filter input").send_keys("result:rate_limited")
     settled(page, lambda: [row.partition(" ")[0] for row in cells(page, "tasks-table")] == ["office.assign_task"])
-    (found,) = cells(page, "tasks-table")
+    (found,) = settled(page, lambda: cells(page, "tasks-table"))
     assert "SUCCESS rate_limited · {" in found.replace("\n", " ")
     assert "('T1', 'gus', 'ana')" in found
 
