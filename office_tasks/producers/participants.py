@@ -39,13 +39,7 @@ def add_participant(
         NotFound: no such task or agent.
         Forbidden: the calling agent may not approve, or is of another workspace.
     """
-    work = partial(
-        _add,
-        task_id=validation.identifier("task_id", task_id),
-        agent_profile_id=validation.identifier("agent_profile_id", agent_profile_id),
-        role=_seat_role(role),
-        actor=Actor(validation.optional_identifier("caller_agent_id", caller_agent_id)),
-    )
+    work = partial(_add, role=_seat_role(role), **_asked(task_id, agent_profile_id, caller_agent_id))
     return commit(engine, mutation_id, work, instant)
 
 
@@ -67,13 +61,7 @@ def remove_participant(
         NotFound: no such task, or the agent has no such seat of its own there.
         Forbidden: the calling agent may not approve, or is of another workspace.
     """
-    work = partial(
-        _remove,
-        task_id=validation.identifier("task_id", task_id),
-        agent_profile_id=validation.identifier("agent_profile_id", agent_profile_id),
-        role=validation.seat_role(role),
-        actor=Actor(validation.optional_identifier("caller_agent_id", caller_agent_id)),
-    )
+    work = partial(_remove, role=validation.seat_role(role), **_asked(task_id, agent_profile_id, caller_agent_id))
     return commit(engine, mutation_id, work, instant)
 
 
@@ -108,6 +96,14 @@ def claim_seat(
         actor=Actor(validation.optional_identifier("caller_agent_id", caller_agent_id)),
     )
     return commit(engine, mutation_id, work, instant)
+
+
+def _asked(task_id: object, agent_profile_id: object, caller_agent_id: object) -> dict[str, Any]:
+    return {
+        "task_id": validation.identifier("task_id", task_id),
+        "agent_profile_id": validation.identifier("agent_profile_id", agent_profile_id),
+        "actor": Actor(validation.optional_identifier("caller_agent_id", caller_agent_id)),
+    }
 
 
 def _seat_role(value: object) -> str:
