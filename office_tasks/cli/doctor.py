@@ -40,4 +40,8 @@ def _tell(found: list[Finding]) -> None:
         if finding.advice:
             typer.echo(f"       {finding.advice}")
     counted = Counter(finding.level.value for finding in found)
-    typer.echo(f"\n{counted['error']} errors, {counted['warn']} warnings, {counted['ok']} ok")
+    typer.echo(f"\n{_many(counted['error'], 'error')}, {_many(counted['warn'], 'warning')}, {counted['ok']} ok")
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

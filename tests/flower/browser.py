@@ -8,8 +8,11 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
 
 BROWSER = shutil.which("chromium")
 DRIVER = shutil.which("chromedriver")
@@ -45,3 +48,21 @@ def browser(profile: Path):
         yield driver
     finally:
         driver.quit()
+
+
+def cells(page, table):
+    return [row.text for row in page.find_elements(By.CSS_SELECTOR, f"#{table} tbody tr")]
+
+
+def settled(page, condition):
+    # The page puts new rows in place of old ones while it is read.
+    wait = WebDriverWait(page, 30, poll_frequency=0.1, ignored_exceptions=[StaleElementReferenceException])
+    return wait.until(lambda _: condition())
+
+
+def found(page, outcome):
+    """Search the open list of tasks for an outcome; return the one row that shows it."""
+    page.find_element(By.CSS_SELECTOR, "#tasks-table_filter input").send_keys(f"result:{outcome}")
+    settled(page, lambda: [row.partition(" ")[0] for row in cells(page, "tasks-table")] == ["office.assign_task"])
+    (row,) = settled(page, lambda: cells(page, "tasks-table"))
+    return row.replace("\n", " ")

@@ -6,14 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
-from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.ui import WebDriverWait
 
 from db import jobs
 from db.engine import autocommit
 from office_tasks import admin
-from tests.flower.browser import browser, missing
+from tests.flower.browser import browser, cells, found, missing, settled
 from tests.flower.flower import PASSWORD, USER
 from tests.nodes.waiting import until
 
@@ -43,19 +41,9 @@ def furnish(caller):
         jobs.succeeded(connection, "recovery.relay_owed", {"settled": 0, "admitted": 1, "published": 9})
 
 
-def cells(page, table):
-    return [row.text for row in page.find_elements(By.CSS_SELECTOR, f"#{table} tbody tr")]
-
-
 def columns(page):
     heads = page.find_elements(By.CSS_SELECTOR, ".dataTables_scrollHead th")
     return [head.get_attribute("data-column") for head in heads]
-
-
-def settled(page, condition):
-    # The page puts new rows in place of old ones while it is read.
-    wait = WebDriverWait(page, 30, poll_frequency=0.1, ignored_exceptions=[StaleElementReferenceException])
-    return wait.until(lambda _: condition())
 
 
 def test_a_rate_limited_wake_is_found_by_its_outcome(worker, caller, flower, page, tmp_path):
@@ -69,11 +57,9 @@ def test_a_rate_limited_wake_is_found_by_its_outcome(worker, caller, flower, pag
     settled(page, lambda: len(cells(page, "tasks-table")) > 3)
     settled(page, lambda: columns(page)[:5] == ["name", "state", "result", "runtime", "received"])
 
-    page.find_element(By.CSS_SELECTOR, "#tasks-table_filter input").send_keys("result:rate_limited")
-    settled(page, lambda: [row.partition(" ")[0] for row in cells(page, "tasks-table")] == ["office.assign_task"])
-    (found,) = settled(page, lambda: cells(page, "tasks-table"))
-    assert "SUCCESS rate_limited · {" in found.replace("\n", " ")
-    assert "('T1', 'gus', 'ana')" in found
+    row = found(page, "rate_limited")
+    assert "SUCCESS rate_limited · {" in row
+    assert "('T1', 'gus', 'ana')" in row
 
     page.find_element(By.LINK_TEXT, "Admissions").click()
     assert page.title == "Admissions · Flower"

@@ -78,5 +78,13 @@ def test_the_table_of_commands_is_the_commands():
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(document):
-    for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
-        assert (document.parent / target).exists(), target
+    for target, heading in re.findall(r"\]\(([^)#:]*)(?:#([^)]+))?\)", document.read_text()):
+        named = document.parent / target if target else document
+        assert named.exists(), target
+        assert not heading or heading in _anchors(named.read_text()), f"{target}#{heading}"
+
+
+def _anchors(text: str) -> set[str]:
+    """Return the anchors of a document's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
