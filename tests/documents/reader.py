@@ -37,9 +37,11 @@ INSTEAD = (
     (re.compile(r"(python -m bench .*--five-million)"), r"\1 --help"),
     (re.compile(r"(python -m bench .*)"), r"\1 --smoke"),
     (re.compile(r"docker compose (?!config).*"), "true"),  # it takes an engine
+    (re.compile(r"(office-venv/bin/pip install .*)"), r"\1 --dry-run --quiet"),  # as `make demo` did
 )
-# Two readers of one machine cannot have one port.
+# Two readers of one machine cannot have one port. Those of Postgres and Redis are what `office servers` printed.
 PORTS = ("5555", "5556", "9464")
+SERVERS = ("5432", "6379")
 
 
 class Running(NamedTuple):
@@ -94,6 +96,16 @@ class Reader:
                 shutil.copy2(ROOT / name, self.checkout / name)
         self._state.write_text(f"cd {self.checkout}\n")
 
+    def settle(self) -> None:
+        """Remember the shell and the terminals as they are: every page but the first begins with them."""
+        self._settled = self._state.read_text(), len(self.running)
+
+    def turn(self) -> None:
+        """Turn the page: a new shell, and Ctrl-C in what the last page opened."""
+        shell, terminals = self._settled
+        self._state.write_text(shell)
+        self.leave(terminals)
+
     def do(self, step: Step) -> None:
         """Do what a document says; note what differs."""
         try:
@@ -114,10 +126,15 @@ class Reader:
             elsewhere = f"FLOWER_PORT={self.ports['5555']} " if goes_on[1] == "flower" else ""
             self._open(step.at, goes_on[1], elsewhere + command)
             return
-        if command.startswith("export OFFICE_DATABASE_URL="):
-            # Whoever reads types what `office servers` printed.
-            command = re.findall(READY["servers"], self.running[0].said.read_text(), re.MULTILINE)[0]
+        if command.startswith("export OFFICE_DATABASE_URL=") and not self.ports.keys() >= set(SERVERS):
+            command = self._printed()
         self._compare(step, self._shell(_instead(command)))
+
+    def _printed(self) -> str:
+        # Whoever reads types what `office servers` printed.
+        line = re.findall(READY["servers"], self.running[0].said.read_text(), re.MULTILINE)[0]
+        self.ports |= dict(zip(SERVERS, re.findall(r":(\d+)/", line), strict=True))
+        return line
 
     def _python(self, step: Step) -> None:
         done = self._shell("python -", step.text)

@@ -57,6 +57,14 @@ def test_commands_stand_where_they_are_run(name):
     assert indented + typed == []
 
 
+@pytest.mark.parametrize("name", documents())
+def test_excerpts_stand_in_the_examples(name):
+    """A fence of `py` is a part of a file that runs."""
+    files = [path.read_text() for path in (ROOT / "examples").rglob("*.py")]
+    excerpts = [body for language, body in FENCE.findall((ROOT / name).read_text()) if language == "py"]
+    assert [body for body in excerpts if not any(body in text for text in files)] == []
+
+
 def test_the_table_of_arguments_is_the_arguments():
     """1-overview, "The public interface"."""
     shown = {}

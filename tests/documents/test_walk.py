@@ -31,13 +31,13 @@ def reader(tmp_path_factory):
 def test_whoever_follows_the_documents_ends_in_flower(reader, tmp_path):
     """OPS-1.1: what is typed works, what is shown is seen, and the last thing seen is a rate-limited wake."""
     for page in documents():
-        before = len(reader.running)
         for step in steps(page):
             reader.do(step)
-        if page == LAST:
-            seen = _rate_limited(reader.ports["5555"], tmp_path)
-        if page != FIRST:
-            reader.leave(before)
+        if page == FIRST:
+            reader.settle()
+        elif page != LAST:
+            reader.turn()
+    seen = _rate_limited(reader.ports["5555"], tmp_path)
     reader.leave(0)
     assert not reader.wrong, "\n\n".join(reader.wrong)
     assert "('flour', 'rae', 'kim')" in seen
