@@ -30,7 +30,7 @@ _NAMED: Final = text("""
                 WHEN EXISTS (SELECT FROM wakes WHERE task_id = :id)
                   OR EXISTS (SELECT FROM runs WHERE task_id = :id) THEN 'task' END""")
 
-_WAKE: Final = f"""
+WAKE: Final = f"""
     SELECT wakes.id, wakes.requested_at, wakes.reason, wakes.agent_profile_id, wakes.task_id, wakes.key,
            wakes.generation, wakes.keyless_cause, wakes.actor_type, wakes.actor_id, wakes.producer, wakes.mutation_id,
            wakes.state, wakes.outcome, wakes.gate, wakes.run_id, wakes.observed, wakes.refusal, wakes.decided_at,
@@ -44,9 +44,9 @@ _NAMES_THE_RUN: Final = f"""
     wakes.state <> 'owed' AND wakes.run_id = CAST(:id AS uuid)
     AND wakes.decided_at BETWEEN {_REQUESTED} AND {_REQUESTED} + interval '1 day'"""
 _WAKES: Final = {
-    "task": text(f"{_WAKE} WHERE wakes.task_id = :id {_NEWEST_FIRST}"),
-    "run": text(f"{_WAKE} WHERE {_NAMES_THE_RUN} {_NEWEST_FIRST}"),
-    "wake": text(f"{_WAKE} WHERE wakes.id = :id {_NEWEST_FIRST}"),
+    "task": text(f"{WAKE} WHERE wakes.task_id = :id {_NEWEST_FIRST}"),
+    "run": text(f"{WAKE} WHERE {_NAMES_THE_RUN} {_NEWEST_FIRST}"),
+    "wake": text(f"{WAKE} WHERE wakes.id = :id {_NEWEST_FIRST}"),
 }
 
 _RUN: Final = f"""

@@ -3,52 +3,32 @@
 from __future__ import annotations
 
 import os
-import uuid
 
 import pytest
-from sqlalchemy import URL, create_engine, make_url, text
-from sqlalchemy.pool import NullPool
+from sqlalchemy import URL
 
 from db import migrate
 from db.engine import make_engine
-from office_tasks.devstack import Postgres
+from office_tasks.testing.databases import Databases, plain, server
 
 
 @pytest.fixture(scope="session")
 def server_url():
     """The server: the one that OFFICE_DATABASE_URL names, or an embedded one of this pytest process."""
-    if named := os.environ.get("OFFICE_DATABASE_URL"):
-        yield make_url(named)
-        return
-    with Postgres(durable=False, settings={"max_connections": "300"}) as postgres:
-        yield make_url(postgres.url)
+    with server(os.environ.get("OFFICE_DATABASE_URL"), max_connections=300) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
 def make_database(server_url):
     """Return a function that makes a database, from a template or empty, and drops it at the end of the session."""
-    admin = create_engine(server_url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
-    made = []
+    with Databases(server_url) as databases:
 
-    def make(template: URL | None = None) -> URL:
-        name = f"office_test_{uuid.uuid4().hex[:12]}"
-        with admin.connect() as connection:
-            connection.execute(
-                text(f"CREATE DATABASE {name} TEMPLATE {template.database if template else 'template0'}")
-            )
-        made.append(name)
-        return server_url.set(database=name)
+        def make(template: URL | None = None) -> URL:
+            return databases.make(template)
 
-    def drop(url: URL) -> None:
-        made.remove(url.database)
-        with admin.connect() as connection:
-            connection.execute(text(f"DROP DATABASE IF EXISTS {url.database} WITH (FORCE)"))
-
-    make.drop = drop
-    yield make
-    while made:
-        drop(server_url.set(database=made[-1]))
-    admin.dispose()
+        make.drop = databases.drop
+        yield make
 
 
 @pytest.fixture(scope="session")
@@ -103,8 +83,3 @@ def make_test_engine(database_url):
 def engine(make_test_engine):
     """An engine on the test's own database."""
     return make_test_engine()
-
-
-def plain(url: URL) -> str:
-    """Return the URL as text, password included."""
-    return url.render_as_string(hide_password=False)
