@@ -9,7 +9,7 @@ from office_tasks.office import Office
 from office_tasks.settings import Settings
 from tests.support import Board
 
-pytest_plugins = ["tests.nodes.plugin", "tests.databases"]
+pytest_plugins = ["pytester", "tests.nodes.plugin", "tests.databases"]
 
 
 @pytest.fixture

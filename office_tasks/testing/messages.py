@@ -19,7 +19,11 @@ def divert(patch: pytest.MonkeyPatch) -> None:
     app.loader.import_default_modules()
     patch.setitem(app.conf, "task_always_eager", True)
     patch.setitem(app.conf, "task_store_eager_result", True)
-    patch.setattr(app, "_backend_cache", CacheBackend(app=app, backend="memory"))
+    for task in app.tasks.values():  # each has read its configuration already
+        patch.setattr(task, "store_eager_result", True)
+    results = CacheBackend(app=app, backend="memory")
+    results.client.cache = {}  # its own: an id of an earlier test is free again
+    patch.setattr(app, "_backend_cache", results)
     patch.setattr(Celery, "send_task", _diverted(Celery.send_task))
 
 
