@@ -69,8 +69,10 @@ def assert_outcome(office: TrialOffice, outcome: str, *, times: int = 1, **about
         raise TypeError(f"wakes are told by {', '.join(About.__annotations__)}, not by {', '.join(sorted(unknown))}")
     found = [row for row in office.wakes if outcome in _words(row) and _fits(row, about)]
     if len(found) != times:
-        meant = "".join(f" {name}={value!r}" for name, value in about.items())
-        raise AssertionError(f"{_several(times)} {outcome}{meant}: expected, but there is {len(found)}{_told(office)}")
+        wanted = "wake" if times <= 1 else "wakes"
+        meant = ", ".join(f"{name}={value!r}" for name, value in about.items())
+        said = f"expected {times or 'no'} {outcome} {wanted}{f' ({meant})' if meant else ''}, found {len(found)}"
+        raise AssertionError(f"{said}\n{_told(office)}")
     return found
 
 
@@ -101,15 +103,11 @@ def _holds(stored: object, wanted: object) -> bool:
     return wanted is ... or stored == wanted
 
 
-def _several(times: int) -> str:
-    return {0: "no wake", 1: "1 wake"}.get(times, f"{times} wakes")
-
-
 def _told(office: TrialOffice) -> str:
     rows = office.wakes
     if not rows:
-        return "\nNobody asked for a wake; what is not committed is not seen here."
-    return "\n".join(["", f"The wakes of this office, at {office.clock.now:%Y-%m-%d %H:%M:%S}:", *map(_line, rows)])
+        return "Nobody asked for a wake; what is not committed is not seen here."
+    return "\n".join([f"The wakes of this office, at {office.clock.now:%Y-%m-%d %H:%M:%S}:", *map(_line, rows)])
 
 
 def _line(row: Row) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from celery import Celery
@@ -12,6 +12,8 @@ from celery.backends.cache import CacheBackend
 from kombu.exceptions import OperationalError
 
 from office_tasks import app
+
+RETRIES: Final = 10
 
 
 def divert(patch: pytest.MonkeyPatch) -> None:
@@ -21,6 +23,8 @@ def divert(patch: pytest.MonkeyPatch) -> None:
     patch.setitem(app.conf, "task_store_eager_result", True)
     for task in app.tasks.values():  # each has read its configuration already
         patch.setattr(task, "store_eager_result", True)
+        # Eager retries follow at once, each inside the one before: a database that is gone must not go on for ever.
+        patch.setattr(task, "max_retries", RETRIES)
     results = CacheBackend(app=app, backend="memory")
     results.client.cache = {}  # its own: an id of an earlier test is free again
     patch.setattr(app, "_backend_cache", results)

@@ -14,6 +14,7 @@ from db import clock
 from db.engine import make_engine
 from office_tasks import (
     AgentNotFound,
+    DatabaseError,
     InvalidInput,
     admin,
     app,
@@ -31,6 +32,7 @@ from office_tasks.admission import (
     COALESCE_WINDOW,
     DUPLICATE_LOOKBACK,
 )
+from office_tasks.office import Office
 from office_tasks.testing import assert_admitted, assert_nothing_owed, assert_outcome, messages
 from office_tasks.testing.trial import START, OfficeNotEmptied, TrialOffice
 
@@ -178,6 +180,13 @@ class TestMessages:
         assert_admitted(studio, agent="ben")
         queue_run.delay("ada", "stock_check")
         assert_admitted(studio, agent="ada")
+
+    def test_the_database_is_gone(self, studio, office_database_url, monkeypatch):
+        """ADM-7.4: what would be retried without limit ends here, with the sentence that a caller would wait for."""
+        nowhere = make_engine(office_database_url + "_gone")
+        monkeypatch.setitem(app.__dict__, "office", Office(app.office.settings, nowhere))
+        with pytest.raises(DatabaseError, match="does not exist"):
+            queue_run.delay("ada", "stock_check").get()
 
 
 class TestRecovery:
