@@ -38,6 +38,6 @@ def project(pytester, monkeypatch, office_server_url):
     def run(*options, test=None):
         if test is not None:
             pytester.makepyfile(test_theirs=test)
-        return pytester.runpytest_subprocess("-W", "error", "-p", "no:cacheprovider", *options, timeout=110)
+        return pytester.runpytest_subprocess("-W", "error", "-p", "no:cacheprovider", *options, timeout=200)
 
     return run
