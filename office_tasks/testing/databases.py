@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final, Self
 
 from sqlalchemy import URL, create_engine, make_url, text
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from db.errors import brief
@@ -26,10 +26,10 @@ def server(named: str | None, *, max_connections: int = 100) -> Iterator[URL]:
     """Yield the URL of the server that is named, or of an embedded one that ends with the block.
 
     Raises:
-        NoTestServer: none is named, and the embedded one is not installed or does not start.
+        NoTestServer: what is named is no URL; or none is, and the embedded one is not installed or does not start.
     """
     if named:
-        yield make_url(named)
+        yield _named(named)
         return
     try:
         from office_tasks.devstack import DevStackError, Postgres  # noqa: PLC0415 - an extra, not always installed
@@ -91,6 +91,15 @@ class Databases:
 def plain(url: URL) -> str:
     """Return the URL as text, password included."""
     return url.render_as_string(hide_password=False)
+
+
+def _named(url: str) -> URL:
+    try:
+        return make_url(url)
+    except (ArgumentError, ValueError):
+        raise NoTestServer(
+            _advice("the server that is named has no URL: postgresql://user@host:port/database")
+        ) from None
 
 
 def _advice(what: str) -> str:

@@ -41,6 +41,13 @@ def test_a_named_server_is_taken_as_it_is(server_url):
         assert url == server_url
 
 
+@pytest.mark.parametrize("named", ["nonsense", "postgresql://me:secret@host:port/x"])
+def test_what_is_named_is_no_url(named):
+    with pytest.raises(NoTestServer, match=r"has no URL.*OFFICE_TEST_DATABASE_URL") as error, server(named):
+        pass
+    assert "secret" not in str(error.value)
+
+
 def test_a_server_that_does_not_answer():
     """One sentence that says what to do, without the password."""
     with (

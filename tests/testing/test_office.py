@@ -6,6 +6,7 @@ import datetime as dt
 
 import pytest
 from celery import Celery, chain
+from celery.exceptions import NotRegistered
 from kombu.exceptions import OperationalError
 from sqlalchemy import create_engine, text
 from sqlalchemy.orm import Session
@@ -143,8 +144,14 @@ class TestMessages:
 
     def test_other_tasks_go_their_own_way(self, studio):
         till = Celery("till", broker="memory://", backend="cache+memory://", set_as_current=False)
-        assert till.send_task("till.count").state == "PENDING"
+        for name in ("till.count", "celery.backend_cleanup"):
+            assert till.send_task(name).state == "PENDING"
         till.close()
+
+    def test_a_name_that_is_misspelt(self, studio):
+        """A worker would drop it, and nobody would hear of it."""
+        with pytest.raises(NotRegistered, match="assign_tsk"):
+            Celery("till", set_as_current=False).send_task("office.assign_tsk", ["door", "ada"])
 
     def test_in_a_chain(self, studio):
         asked = chain(queue_run.si("ada", "first"), queue_run.si("ben", "second"))
