@@ -34,7 +34,9 @@ def server(named: str | None, *, max_connections: int = 100) -> Iterator[URL]:
     try:
         from office_tasks.devstack import DevStackError, Postgres  # noqa: PLC0415 - an extra, not always installed
     except ImportError as error:
-        raise NoTestServer(_advice(f"the embedded PostgreSQL needs {error.name}, which is not installed")) from None
+        raise NoTestServer(
+            _advice(f"the embedded PostgreSQL needs {error.name}: install office-tasks[testing]")
+        ) from None
     postgres = Postgres(durable=False, settings={"max_connections": str(max_connections)})
     try:
         postgres.start()
@@ -103,4 +105,4 @@ def _named(url: str) -> URL:
 
 
 def _advice(what: str) -> str:
-    return f"{what}. Install office-tasks[testing], or name a server on which databases can be made in {VARIABLE}"
+    return f"{what}; or name a server on which databases can be made in {VARIABLE}"

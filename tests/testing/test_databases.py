@@ -52,7 +52,7 @@ def test_a_server_that_does_not_answer():
     """One sentence that says what to do, without the password."""
     with (
         Databases(make_url("postgresql://me:secret@127.0.0.1:1/nothing")) as databases,
-        pytest.raises(NoTestServer, match=r"no database can be made on .*me:\*\*\*@.*name a server") as error,
+        pytest.raises(NoTestServer, match=r"no database can be made on .*me:\*\*\*@.*or name a server") as error,
     ):
         databases.make()
     assert "secret" not in str(error.value)
