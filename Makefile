@@ -43,7 +43,7 @@ upgrade: $(STAMP) ## upgrade every pin to the newest release that pyproject.toml
 	@$(COMPILE) --upgrade -o requirements/runtime.lock
 	@$(COMPILE) --upgrade --all-extras -o requirements/dev.lock
 
-env: ## write .env with random secrets for docker compose; an existing one is kept
+env: ## write .env with random secrets for docker compose; to an existing one only what it lacks
 	@$(PYTHON) .ci/write_env.py .env
 
 clean: ## remove .venv, .data and all caches

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,13 +20,16 @@ def register(office: typer.Typer) -> None:
     office.command()(doctor)
 
 
-def doctor(as_json: AsJson = False) -> None:
+def doctor(
+    as_json: AsJson = False,
+    beat: Annotated[bool, typer.Option("--beat", help="Look only whether beat is at work: a health check.")] = False,
+) -> None:
     """Say what is wrong with this installation, and what to do; exit with 1 when something does not work."""
     from office_tasks.cli.context import application, office, quiet
-    from office_tasks.doctor import Level, examine
+    from office_tasks.doctor import Level, examine, pulse
 
     quiet()
-    found = list(examine(office, application, os.environ))
+    found = list(pulse(office(), application()) if beat else examine(office, application, os.environ))
     if as_json:
         show_json([asdict(finding) for finding in found])
     else:

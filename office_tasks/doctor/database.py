@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from sqlalchemy import Connection, Engine, make_url
@@ -20,6 +20,7 @@ from office_tasks.doctor.finding import Finding, error, ok, warn
 # Workers are late or early by that much at the most, as everything that they time by their own clock.
 SKEW_ALLOWED: Final = dt.timedelta(seconds=1)
 _VARIABLE: Final = "OFFICE_DATABASE_URL"
+_SEE_TO_BEAT: Final = "see that beat runs, and that a worker takes the queue recovery"
 
 
 def examine(engine: Engine, periods: Mapping[str, dt.timedelta]) -> Iterator[Finding]:
@@ -29,16 +30,29 @@ def examine(engine: Engine, periods: Mapping[str, dt.timedelta]) -> Iterator[Fin
         engine: opened here for the first time, so that what it meets is what a worker would meet.
         periods: how often each recovery job is to run.
     """
-    where = _where(engine)
+    yield from _connected(engine, lambda connection: _inside(connection, _where(engine), periods))
+
+
+def pulse(engine: Engine, periods: Mapping[str, dt.timedelta]) -> Iterator[Finding]:
+    """Check only whether beat's ticks are sent and done, as `examine` may not be asked every minute.
+
+    Args:
+        engine: as of `examine`.
+        periods: likewise. Whichever job was the last to succeed, it is held against the shortest of them.
+    """
+    yield from _connected(engine, lambda connection: [_pulse(connection, periods)])
+
+
+def _connected(engine: Engine, look: Callable[[Connection], Iterable[Finding]]) -> Iterator[Finding]:
     try:
         with autocommit(engine) as connection:
-            yield ok("database", f"{where} answers")
-            yield from _inside(connection, periods)
+            yield from look(connection)
     except (SQLAlchemyError, DbError) as fault:
-        yield _unreachable(engine, where, fault)
+        yield _unreachable(engine, _where(engine), fault)
 
 
-def _inside(connection: Connection, periods: Mapping[str, dt.timedelta]) -> Iterator[Finding]:
+def _inside(connection: Connection, where: str, periods: Mapping[str, dt.timedelta]) -> Iterator[Finding]:
+    yield ok("database", f"{where} answers")
     role = roles.read(connection)
     schema = migrate.standing(connection) if role.may_read_versions else "unread"
     yield _SCHEMA[schema]
@@ -119,13 +133,24 @@ def _beat(connection: Connection, periods: Mapping[str, dt.timedelta]) -> list[F
     found = []
     if late:
         since = max(succeeded[job] for job in late)
-        found.append(error(
-            "beat", f"{', '.join(late)} succeeded last at {since:%Y-%m-%d %H:%M:%S} UTC at the latest",
-            "see that beat runs, and that a worker takes the queue recovery",
-        ))  # fmt: skip
+        found.append(error("beat", f"{', '.join(late)} succeeded last at {_at(since)} at the latest", _SEE_TO_BEAT))
     if never:
         found.append(warn(
             "beat", f"{', '.join(never)} never succeeded here",
             "start beat, and a worker that takes the queue recovery: retries and recoveries wait for them",
         ))  # fmt: skip
     return found or [ok("beat", "every recovery job succeeded when it was due")]
+
+
+def _pulse(connection: Connection, periods: Mapping[str, dt.timedelta]) -> Finding:
+    instant, succeeded = now(connection), roles.last_successes(connection)
+    newest = max((succeeded[job] for job in periods if job in succeeded), default=None)
+    if newest is None:
+        return error("beat", "no recovery job ever succeeded here", _SEE_TO_BEAT)
+    if beat.is_late(instant - newest, min(periods.values())):
+        return error("beat", f"no recovery job has succeeded since {_at(newest)}", _SEE_TO_BEAT)
+    return ok("beat", f"a recovery job succeeded at {_at(newest)}")
+
+
+def _at(instant: dt.datetime) -> str:
+    return f"{instant.astimezone(dt.UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -34,6 +34,11 @@ def examine(
     yield from settings.flower(environment)
 
 
+def pulse(office: Office, app: Celery) -> Iterator[Finding]:
+    """Look only whether beat is at work: cheap enough to be a health check, which fails when beat hangs (C37)."""
+    return database.pulse(office.engine, beat.periods(app))
+
+
 def _office(office: Office, app: Celery) -> Iterator[Finding]:
     yield ok("settings", "every OFFICE_* variable has a value that can work")
     yield settings.limits(office.settings)

@@ -289,3 +289,30 @@ def test_a_pool_that_serves_both_and_a_queue_that_nobody_takes(celery_setup, doc
     assert [level for level, *_ in both] == ["warn", "warn"]
     assert both[0][1:] == ("no worker takes recovery", "start one: `office worker -Q recovery`")
     assert "serves both admission and execution" in both[1][1]
+
+
+def test_beat_alone(run, board):
+    """OPS-3, C37: a health check of beat: whichever job did something last; one that never ran is no fault."""
+
+    def ask():
+        said = run("doctor", "--beat", "--json")
+        [finding] = json.loads(said.out)
+        assert (finding["check"], said.code) == ("beat", int(finding["level"] == "error"))
+        return finding["level"], finding["found"]
+
+    assert ask() == ("error", "no recovery job ever succeeded here")
+    board.execute("INSERT INTO recovery_jobs VALUES ('recovery.relay_owed', :at, '{}')", at=ago(seconds=1))
+    assert ask()[0] == "ok"
+    board.execute("UPDATE recovery_jobs SET succeeded_at = :at", at=ago(minutes=2))
+    level, said = ask()
+    assert (level, said.partition(" since ")[0]) == ("error", "no recovery job has succeeded")
+
+
+def test_beat_alone_without_a_database(run_process):
+    """OPS-3: what cannot be read is not well; a bad setting is a sentence."""
+    away = f"postgresql+psycopg://office@{HOST}:{pick()}/office"
+    said = run_process("doctor", "--beat", OFFICE_DATABASE_URL=away)
+    assert (said.code, said.out.partition(":")[0], said.err) == (1, "error  database", "")
+    said = run_process("doctor", "--beat", OFFICE_LOG_LEVEL="LOUD")
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith("office: OFFICE_LOG_LEVEL: ")
