@@ -11,6 +11,7 @@ from sqlalchemy import make_url
 from office_tasks.settings import Settings
 from tests.deploy.dockerfile import DOCKERFILE
 from tests.deploy.services import COMPOSE, LONG_RUNNING
+from tests.nodes.engine import ROOT
 
 NAMES = ("POSTGRES_PASSWORD", "POSTGRES_WORKER_PASSWORD", "REDIS_PASSWORD", "FLOWER_PASSWORD", "FLOWER_USER")
 SERVICES = {"postgres", "redis", "migrate", "worker", "executor", "beat", "flower"}
@@ -150,3 +151,20 @@ def test_the_settings_are_settings(services, monkeypatch):
         if "OFFICE_BROKER_URL" in given:
             password = services["redis"]["environment"]["REDIS_PASSWORD"]
             assert settings.broker_url.get_secret_value() == f"redis://:{password}@redis:6379/0"
+
+
+def test_the_override_of_the_documents(composed):
+    """OPS-3: an executor of one's own, as docs/deploying.md writes it, keeps what it does not name."""
+    [override] = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "deploying.md").read_text(), re.DOTALL)
+    composed.make_env()
+    before = composed.resolved()["services"]
+    (composed.place / "docker-compose.override.yml").write_text(override)
+    after = composed.resolved()["services"]
+    assert after["worker"] == before["worker"]
+    given = after["executor"].pop("environment")
+    assert given.items() > before["executor"].pop("environment").items()
+    assert given["OFFICE_RUN_HANDLER"] == "house.agents:work"
+    assert {name for name, value in after["executor"].items() if before["executor"][name] != value} == {
+        "build",
+        "image",
+    }
