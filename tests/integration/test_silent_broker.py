@@ -12,15 +12,15 @@ import pytest
 from office_tasks.devstack import ports
 from tests.nodes.engine import ROOT
 
-# A process of its own: the app's connections are made from the environment, once.
+# A process of its own: the app's connections are made from the environment, once. A call that hangs is its end.
 PRODUCER = """
-    import time
+    import signal
     from office_tasks import queue_run
-    began = time.monotonic()
+    signal.alarm(5)
     try:
         queue_run.delay("ana", "manual_resume")
     except Exception as error:
-        print(type(error).__name__, time.monotonic() - began)
+        print(type(error).__name__)
 """
 
 
@@ -42,6 +42,4 @@ def test_delay_raises_within_five_seconds(broker, listener):
         env={"OFFICE_BROKER_URL": f"redis://127.0.0.1:{port}/0", "PATH": ""},
         cwd=ROOT, capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
-    error, seconds = done.stdout.split()
-    assert error in ("OperationalError", "RuntimeError")
-    assert float(seconds) < 5
+    assert done.stdout.strip() in ("OperationalError", "RuntimeError")
