@@ -11,6 +11,8 @@ from sqlalchemy import Connection
 from db.board import Standing
 from db.clock import AT
 from db.errors import DbError
+from db.executions import CANCELLED
+from db.lifecycle import QUEUED
 from db.statement import Statement
 
 _REASON: Final = "task_reassigned"
@@ -28,9 +30,9 @@ _LEAVE_SEATS: Final = "DELETE FROM seats WHERE task_id = :task_id AND role = 'ru
 _WITH_SEAT: Final = f"""
     WITH seat AS ({{seat}}),
     cancelled AS (
-        UPDATE runs SET status = 'cancelled', cancel_reason = '{_REASON}', finished_at = {AT}, scheduled_retry_at = NULL
+        UPDATE runs SET {CANCELLED}, cancel_reason = '{_REASON}'
         WHERE task_id = :task_id AND agent_profile_id = :previous
-          AND status = 'queued' AND scheduled_retry_at IS NOT NULL
+          AND {QUEUED} AND scheduled_retry_at IS NOT NULL
         RETURNING id),
     bumped AS (
         UPDATE tasks SET assignment_generation = assignment_generation + 1, updated_at = {AT},

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection
 
 from db.errors import DbError
-from db.lifecycle import RUN
+from db.lifecycle import CLAIMED, QUEUED, RUN
 from db.statement import Statement
 from db.states import WAKEABLE
 
@@ -26,12 +26,12 @@ _FIRST: Final = 100
 
 # A row `runs`: in line, and its retry has come.
 _DUE: Final = f"""
-    runs.status IN ({RUN["claim"].expected})
+    runs.{QUEUED}
     AND (runs.scheduled_retry_at IS NULL OR runs.scheduled_retry_at <= office_now())"""
 
 # Of a row `agents`: how many runs it may execute at once, and how many it does.
 LIMIT: Final = "greatest(coalesce(agents.max_concurrent_sessions, 1), 1)"
-BUSY: Final = "(SELECT count(*) FROM runs busy WHERE busy.agent_profile_id = agents.id AND busy.status = 'claimed')"
+BUSY: Final = f"(SELECT count(*) FROM runs busy WHERE busy.agent_profile_id = agents.id AND busy.{CLAIMED})"
 # Agents that are wakeable, in a workspace that works, and with an execution to spare. A replay's is never claimed.
 _AGENTS: Final = "agents JOIN workspaces ON workspaces.id = agents.workspace_id"
 _FREE: Final = f"""
@@ -46,7 +46,7 @@ _LOCKS: Final = "FOR NO KEY UPDATE OF agents {wait} FOR KEY SHARE OF workspaces 
 _NEXT_IN_LINE: Final = Statement(f"""
     SELECT agents.id
     FROM (SELECT id, agent_profile_id, requested_at, status, scheduled_retry_at
-          FROM runs WHERE status = 'queued' ORDER BY requested_at, id LIMIT {_FIRST}) runs
+          FROM runs WHERE {QUEUED} ORDER BY requested_at, id LIMIT {_FIRST}) runs
     JOIN ({_AGENTS}) ON agents.id = runs.agent_profile_id
     WHERE {_DUE} AND {_FREE} AND agents.id <> ALL(CAST(:passed AS text[]))
     ORDER BY runs.requested_at, runs.id LIMIT 1 {_LOCKS.format(wait="SKIP LOCKED")}""")

@@ -20,6 +20,7 @@ from sqlalchemy import Connection, TextClause, text
 
 from db.clock import INSTANT
 from db.facts import Facts, facts_of, nothing_stands_in_the_way, select_facts
+from db.lifecycle import WAKE
 from db.models.runs import MERGEABLE
 from db.statement import Statement
 
@@ -40,7 +41,7 @@ _WAKE: Final[Mapping[Kind, str]] = {
     "bare": "SELECT " + ", ".join(f"CAST(:{name} AS {_CASTS.get(name, 'text')}) AS {name}" for name in _ASKED)
     + " FROM facts WHERE {condition}",
     "owed": "SELECT id, agent_profile_id, reason, payload, key FROM wakes, facts "
-    "WHERE id = :id AND state = 'owed' AND {condition} FOR UPDATE OF wakes",
+    f"WHERE id = :id AND state IN ({WAKE['decide'].expected}) AND {{condition}} FOR UPDATE OF wakes",
 }  # fmt: skip
 
 _EFFECT: Final[Mapping[Effect, str]] = {
@@ -59,7 +60,7 @@ _EFFECT: Final[Mapping[Effect, str]] = {
 }
 
 _DECISION: Final = {
-    "state": "'decided'",
+    "state": f"'{WAKE['decide'].target}'",
     "outcome": "CAST(:outcome AS text)",
     "gate": "CAST(:gate AS text)",
     "run_id": "effect.id",

@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection
 
 from db.clock import AT
-from db.lifecycle import RUN
+from db.executions import CANCELLED
+from db.lifecycle import CLAIMED, QUEUED
 from db.statement import Statement
 
 # Waits for a claim that is under way, and none follows: what it claimed is found below.
@@ -16,15 +17,14 @@ _AGENT: Final = Statement("DELETE FROM agents WHERE id = :agent_profile_id RETUR
 
 _QUEUED: Final = Statement(f"""
     WITH cancelled AS (
-        UPDATE runs SET status = '{RUN["cancel"].target}', cancel_reason = :reason, finished_at = {AT},
-               scheduled_retry_at = NULL
-        WHERE agent_profile_id = :agent_profile_id AND status = 'queued' RETURNING id)
+        UPDATE runs SET {CANCELLED}, cancel_reason = :reason
+        WHERE agent_profile_id = :agent_profile_id AND {QUEUED} RETURNING id)
     SELECT CAST(id AS text) FROM cancelled ORDER BY id""")
 
 _RUNNING: Final = Statement(f"""
     WITH interrupted AS (
         UPDATE runs SET cancel_requested_at = {AT}, cancel_reason = :reason
-        WHERE agent_profile_id = :agent_profile_id AND status = 'claimed' AND cancel_requested_at IS NULL RETURNING id)
+        WHERE agent_profile_id = :agent_profile_id AND {CLAIMED} AND cancel_requested_at IS NULL RETURNING id)
     SELECT CAST(id AS text) FROM interrupted ORDER BY id""")
 
 
@@ -52,19 +52,18 @@ def delete_agent(
 # index.
 _ORPHANS: Final = Statement(f"""
     WITH RECURSIVE waiting (id) AS (
-        (SELECT agent_profile_id FROM runs WHERE status = 'queued' ORDER BY agent_profile_id LIMIT 1)
+        (SELECT agent_profile_id FROM runs WHERE {QUEUED} ORDER BY agent_profile_id LIMIT 1)
         UNION ALL
-        SELECT (SELECT agent_profile_id FROM runs WHERE status = 'queued' AND agent_profile_id > waiting.id
+        SELECT (SELECT agent_profile_id FROM runs WHERE {QUEUED} AND agent_profile_id > waiting.id
                 ORDER BY agent_profile_id LIMIT 1)
         FROM waiting WHERE waiting.id IS NOT NULL),
     orphans AS (
         SELECT runs.id FROM waiting JOIN runs ON runs.agent_profile_id = waiting.id
-        WHERE runs.status = 'queued' AND (SELECT true FROM agents WHERE agents.id = waiting.id) IS NULL
+        WHERE runs.{QUEUED} AND (SELECT true FROM agents WHERE agents.id = waiting.id) IS NULL
         LIMIT :most FOR UPDATE OF runs SKIP LOCKED),
     cancelled AS (
-        UPDATE runs SET status = '{RUN["cancel"].target}', cancel_reason = :reason, finished_at = {AT},
-               scheduled_retry_at = NULL
-        WHERE id IN (SELECT id FROM orphans) AND status = 'queued' RETURNING id)
+        UPDATE runs SET {CANCELLED}, cancel_reason = :reason
+        WHERE id IN (SELECT id FROM orphans) AND {QUEUED} RETURNING id)
     SELECT count(*) FROM cancelled""")
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from db import sessions
 from db.executions import INTERRUPTED
-from db.lifecycle import RUN
+from db.lifecycle import CLAIMED, RUN
 from db.statement import Statement
 
 Event = Literal["finish", "retry", "fail", "cancel"]
@@ -27,7 +27,7 @@ _END: Final = Statement(f"""
         finished_at = CASE WHEN cancel_requested_at IS NULL AND CAST(:target AS text) = '{RUN["retry"].target}'
             THEN NULL ELSE office_now() END,
         result = CAST(:result AS jsonb), error = CAST(:error AS text), lease_token = NULL, lease_expires_at = NULL
-    WHERE id = :id AND status = 'claimed' AND lease_token = CAST(:token AS uuid)
+    WHERE id = :id AND {CLAIMED} AND lease_token = CAST(:token AS uuid)
     RETURNING session_id, status, scheduled_retry_at, cancel_reason""")
 
 

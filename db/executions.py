@@ -11,12 +11,16 @@ from typing import Any, Final, Literal
 from sqlalchemy import Connection, text
 
 from db.clock import AT
+from db.lifecycle import CLAIMED, QUEUED, RUN
 from db.statement import Statement
 
 # Why a run was cancelled, or is asked to stop.
 INTERRUPTED: Final = "interrupted"
 WORKSPACE_PAUSED: Final = "workspace_paused"
 OPERATOR: Final = "operator"
+
+# What cancels a queued run: it ends here and now.
+CANCELLED: Final = f"""status = '{RUN["cancel"].target}', finished_at = {AT}, scheduled_retry_at = NULL"""
 
 Scope = Literal["task", "workspace"]
 
@@ -60,7 +64,7 @@ def interrupting(scope: Scope) -> str:
     reason, whose = _WHOSE[scope]
     return f"""
         UPDATE runs SET cancel_requested_at = office_now(), cancel_reason = '{reason}'
-        WHERE {whose} AND {_BEFORE} AND status = 'claimed' AND cancel_requested_at IS NULL
+        WHERE {whose} AND {_BEFORE} AND {CLAIMED} AND cancel_requested_at IS NULL
         RETURNING id"""
 
 
@@ -72,10 +76,10 @@ _INTERRUPT: Final[Mapping[Scope, Statement]] = {
 # A queued run ends here and now; a claimed one is asked to. Whatever became of it meanwhile is seen under its lock.
 _CANCEL: Final = text(f"""
     UPDATE runs SET cancel_reason = :reason, scheduled_retry_at = NULL,
-           status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END,
-           finished_at = CASE status WHEN 'queued' THEN {AT} END,
-           cancel_requested_at = CASE status WHEN 'claimed' THEN {AT} END
-    WHERE id = :id AND (status = 'queued' OR status = 'claimed' AND cancel_requested_at IS NULL)
+           status = CASE WHEN {QUEUED} THEN '{RUN["cancel"].target}' ELSE status END,
+           finished_at = CASE WHEN {QUEUED} THEN {AT} END,
+           cancel_requested_at = CASE WHEN {CLAIMED} THEN {AT} END
+    WHERE id = :id AND ({QUEUED} OR {CLAIMED} AND cancel_requested_at IS NULL)
     RETURNING status""")
 
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, TextClause, text
 
-from db.states import RUN_TERMINAL
+from db.states import RUN_TERMINAL, literals
 
 # Before every row that there can be.
 BEGINNING: Final = dt.datetime.min.replace(tzinfo=dt.UTC)
@@ -17,7 +17,7 @@ BEGINNING: Final = dt.datetime.min.replace(tzinfo=dt.UTC)
 # However old, an agent's newest runs stay.
 KEPT_RUNS: Final = 20
 
-_ENDED: Final = "status IN (" + ", ".join(f"'{status}'" for status in RUN_TERMINAL) + ")"
+_ENDED: Final = f"status IN ({literals(RUN_TERMINAL)})"
 
 # Each next agent by one descent of the index, however many runs lie between: agents that are gone have runs too.
 _AGENTS: Final = text(f"""

@@ -10,26 +10,27 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection
 
 from db.claims import LEASE, Claimed
+from db.lifecycle import CLAIMED
 from db.statement import Statement
 
 # How long an execution that was asked to stop may take to do so.
 GRACE: Final = dt.timedelta(seconds=30)
 
-_RENEW: Final = Statement("""
+_RENEW: Final = Statement(f"""
     UPDATE runs SET lease_expires_at = office_now() + CAST(:lease AS interval)
-    WHERE id = :id AND status = 'claimed' AND lease_token = CAST(:token AS uuid)
+    WHERE id = :id AND {CLAIMED} AND lease_token = CAST(:token AS uuid)
     RETURNING cancel_requested_at IS NOT NULL""")
 
-_ASKED_TO_STOP: Final = Statement("""
+_ASKED_TO_STOP: Final = Statement(f"""
     SELECT cancel_requested_at IS NOT NULL FROM runs
-    WHERE id = :id AND status = 'claimed' AND lease_token = CAST(:token AS uuid)""")
+    WHERE id = :id AND {CLAIMED} AND lease_token = CAST(:token AS uuid)""")
 
 # The rescuer becomes the holder: what it then does to the run, any holder may do, and should it die, so may the next.
 _TAKE_OVER: Final = Statement(f"""
     UPDATE runs SET lease_token = gen_random_uuid(), lease_expires_at = office_now() + CAST(:lease AS interval)
     FROM (SELECT id AS stale_id, lease_expires_at <= office_now() AS expired FROM runs
-          WHERE status = 'claimed' AND (lease_expires_at <= office_now()
-                                        OR cancel_requested_at <= office_now() - CAST(:grace AS interval))
+          WHERE {CLAIMED} AND (lease_expires_at <= office_now()
+                               OR cancel_requested_at <= office_now() - CAST(:grace AS interval))
           ORDER BY lease_expires_at LIMIT :most FOR UPDATE SKIP LOCKED) stale
     WHERE id = stale_id
     RETURNING expired, {", ".join(Claimed._fields)}""")

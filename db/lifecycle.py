@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from db.states import literals
+
 
 class Move(NamedTuple):
     """One event: the states in which it is accepted, and the state it leads to. In any other it changes nothing."""
@@ -18,7 +20,7 @@ class Move(NamedTuple):
     @property
     def expected(self) -> str:
         """The sources as a list of SQL literals: `status IN (…)`."""
-        return ", ".join(f"'{source}'" for source in self.sources)
+        return literals(self.sources)
 
 
 Machine = Mapping[str, Move]
@@ -46,3 +48,9 @@ SESSION: Final[Machine] = {
     "rest": Move(("running",), "idle"),
     "complete": Move(("idle", "running"), "completed"),
 }
+
+# What a write expects that is no event of its own, or of which the event has more sources: a run that waits in line,
+# one that is executed, a wake that is not decided.
+QUEUED: Final = f"status IN ({RUN['claim'].expected})"
+CLAIMED: Final = f"status IN ({RUN['finish'].expected})"
+OWED: Final = f"state IN ({WAKE['decide'].expected})"

@@ -10,14 +10,15 @@ from sqlalchemy import Connection, RowMapping
 
 from db.clock import AT
 from db.executions import Interrupt, Scope, interrupting, whom
+from db.lifecycle import WAKE
 from db.statement import Statement, as_json
 
-_OWE: Final = """
+_OWE: Final = f"""
         INSERT INTO wakes (id, mutation_id, reason, agent_profile_id, payload, key, generation, keyless_cause,
                            keyless_detail, actor_type, actor_id, producer, requested_at, state)
-        SELECT w.id, {id}, w.reason, w.agent_profile_id, w.payload, w.key, w.generation, w.keyless_cause,
-               w.keyless_detail, w.actor_type, w.actor_id, w.producer, {at}, 'owed'
-        FROM {from_} jsonb_populate_recordset(CAST(NULL AS wakes), CAST(:wakes AS jsonb)) w"""
+        SELECT w.id, {{id}}, w.reason, w.agent_profile_id, w.payload, w.key, w.generation, w.keyless_cause,
+               w.keyless_detail, w.actor_type, w.actor_id, w.producer, {{at}}, {WAKE["decide"].expected}
+        FROM {{from_}} jsonb_populate_recordset(CAST(NULL AS wakes), CAST(:wakes AS jsonb)) w"""
 
 # One statement: the mutation, the wakes it owes and the events it causes stand or fall together. The wakes and events
 # arrive as JSON arrays, so that their number changes no statement.

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, RowMapping, text
 
 from db.clock import AT
+from db.lifecycle import OWED, WAKE
 from db.runner import RUNNER_OF_TASK
 
 # The fast path has that long to do it by itself.
@@ -16,9 +17,9 @@ GRACE: Final = dt.timedelta(seconds=2)
 
 _GAP: Final = "least(interval '5 s' * power(2, least(attempts, 20)), interval '10 min')"
 
-_DUE_WAKES: Final = text("""
+_DUE_WAKES: Final = text(f"""
     SELECT * FROM wakes
-    WHERE state = 'owed' AND requested_at <= office_now() - CAST(:grace AS interval)
+    WHERE {OWED} AND requested_at <= office_now() - CAST(:grace AS interval)
       AND (next_attempt_at IS NULL OR next_attempt_at <= office_now())
       AND NOT EXISTS (SELECT FROM agents JOIN pauses USING (workspace_id)
                       WHERE agents.id = wakes.agent_profile_id AND pauses.resumed_at IS NULL)
@@ -32,25 +33,25 @@ _DUE_MUTATIONS: Final = text("""
 
 _POSTPONE_WAKE: Final = text(f"""
     UPDATE wakes SET last_error = :error, attempts = attempts + 1, next_attempt_at = office_now() + {_GAP}
-    WHERE id = :id AND state = 'owed'""")
-_FAILED: Final = text("UPDATE wakes SET last_error = :error WHERE id = :id AND state = 'owed'")
+    WHERE id = :id AND {OWED}""")
+_FAILED: Final = text(f"UPDATE wakes SET last_error = :error WHERE id = :id AND {OWED}")
 _POSTPONE_MUTATION: Final = text(f"""
     UPDATE mutations SET attempts = attempts + 1, next_attempt_at = office_now() + {_GAP}
     WHERE id = :id AND settled_at IS NULL""")
 
 # An assignment that a later one made moot, or that was made without a generation to an agent who is the runner no more.
 _SUPERSEDE: Final = text(f"""
-    UPDATE wakes SET state = 'superseded', decided_at = {AT}
+    UPDATE wakes SET state = '{WAKE["supersede"].target}', decided_at = {AT}
     FROM agents, tasks
-    WHERE wakes.state = 'owed' AND wakes.reason = 'task_assigned'
+    WHERE wakes.state IN ({WAKE["supersede"].expected}) AND wakes.reason = 'task_assigned'
       AND agents.id = wakes.agent_profile_id AND agents.workspace_id = :workspace_id AND tasks.id = wakes.task_id
       AND CASE WHEN wakes.generation IS NOT NULL THEN wakes.generation < tasks.assignment_generation
                ELSE wakes.key IS NULL AND {RUNNER_OF_TASK} IS DISTINCT FROM wakes.agent_profile_id END
     RETURNING wakes.id, wakes.task_id, wakes.agent_profile_id, wakes.generation""")
 
-_OF_WORKSPACE: Final = text("""
+_OF_WORKSPACE: Final = text(f"""
     SELECT wakes.* FROM wakes JOIN agents ON agents.id = wakes.agent_profile_id
-    WHERE wakes.state = 'owed' AND agents.workspace_id = :workspace_id
+    WHERE wakes.{OWED} AND agents.workspace_id = :workspace_id
     ORDER BY wakes.requested_at, wakes.id LIMIT :most""")
 
 

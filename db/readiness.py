@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, text
 
 from db.runner import IS_OFFICE_TASK, RUNNER_OF_TASK
+from db.states import TASK_CLOSED, literals
 
 _LOCK_WAITING: Final = text("""
     SELECT tasks.id FROM tasks
@@ -33,7 +34,7 @@ _COMPLETED: Final = text(f"""
            bool_or({IS_OFFICE_TASK}) AS is_office
     FROM tasks me JOIN tasks ON tasks.id = me.parent_id JOIN tasks child ON child.parent_id = tasks.id
     WHERE me.id = :task_id
-    GROUP BY tasks.id HAVING bool_and(child.status IN ('done', 'cancelled'))""")
+    GROUP BY tasks.id HAVING bool_and(child.status IN ({literals(TASK_CLOSED)}))""")
 
 
 class Ready(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from db.clock import AT
-from db.lifecycle import RUN
+from db.lifecycle import QUEUED, RUN
 from db.statement import Statement
 
 # At the step where the task stands: a seat that it left behind is not this one.
@@ -30,7 +30,7 @@ _WITHDRAW: Final = Statement(f"""
         SELECT id, jsonb_path_query_array(payload -> 'roles', '$[*] ? (@ != $role)', jsonb_build_object('role',
                    CAST(:role AS text))) AS roles
         FROM runs
-        WHERE task_id = :task_id AND agent_profile_id = :agent_profile_id AND status = 'queued'
+        WHERE task_id = :task_id AND agent_profile_id = :agent_profile_id AND {QUEUED}
           AND reason = 'task_review_requested' AND payload -> 'roles' @> jsonb_build_array(CAST(:role AS text))
         FOR UPDATE)
     UPDATE runs SET payload = jsonb_set(payload, '{{roles}}', asked.roles),
@@ -38,7 +38,7 @@ _WITHDRAW: Final = Statement(f"""
            cancel_reason = CASE asked.roles WHEN '[]' THEN CAST(:reason AS text) END,
            finished_at = CASE asked.roles WHEN '[]' THEN {AT} END,
            scheduled_retry_at = CASE asked.roles WHEN '[]' THEN NULL ELSE scheduled_retry_at END
-    FROM asked WHERE runs.id = asked.id AND runs.status = 'queued'
+    FROM asked WHERE runs.id = asked.id AND runs.{QUEUED}
     RETURNING CAST(runs.id AS text), runs.status""")
 
 

@@ -10,18 +10,16 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection
 
 from db.clock import AT
-from db.lifecycle import SESSION
+from db.lifecycle import CLAIMED, SESSION
 from db.statement import Statement
-from db.states import SESSION_LIVE
-
-_LIVE: Final = ", ".join(f"'{state}'" for state in SESSION_LIVE)
+from db.states import SESSION_LIVE, literals
 
 # The live one, or a new one; whoever comes second finds the first one's.
 _OBTAIN: Final = Statement(f"""
     WITH session AS (
         INSERT INTO sessions (id, task_id, agent_profile_id, state)
         VALUES (CAST(:new_id AS uuid), :task_id, :agent_profile_id, '{SESSION["start"].target}')
-        ON CONFLICT (task_id, agent_profile_id) WHERE state IN ({_LIVE})
+        ON CONFLICT (task_id, agent_profile_id) WHERE state IN ({literals(SESSION_LIVE)})
         DO UPDATE SET state = '{SESSION["start"].target}', updated_at = office_now()
         RETURNING id, created_at)
     UPDATE runs SET session_id = session.id FROM session WHERE runs.id = :run_id
@@ -33,7 +31,7 @@ _REST: Final = Statement(f"""
     UPDATE sessions SET state = '{SESSION["rest"].target}', updated_at = office_now()
     WHERE id = :id AND state IN ({SESSION["rest"].expected})
       AND NOT EXISTS (SELECT FROM runs WHERE runs.agent_profile_id = sessions.agent_profile_id
-                      AND runs.status = 'claimed' AND runs.session_id = sessions.id)""")
+                      AND runs.{CLAIMED} AND runs.session_id = sessions.id)""")
 
 
 class Obtained(NamedTuple):

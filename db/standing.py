@@ -10,13 +10,11 @@ from sqlalchemy import Connection, TextClause, text
 from db.models.wakes import GUARDED
 from db.runner import RUNNER_BY, RUNNER_OF_TASK
 from db.slate import slate
-from db.states import SESSION_LIVE
+from db.states import SESSION_LIVE, literals
 
 Rows = Sequence[Mapping[str, Any]]
 
 SHOWN: Final = 20
-
-_LIVE: Final = ", ".join(f"'{state}'" for state in SESSION_LIVE)
 
 _TASK: Final = text(f"""
     SELECT id, workspace_id, status, step_id, {RUNNER_OF_TASK} AS runner_id, {RUNNER_BY} AS runner_by
@@ -24,7 +22,7 @@ _TASK: Final = text(f"""
 
 _LIVING: Final = text(f"""
     SELECT id, agent_profile_id, state, created_at, updated_at FROM sessions
-    WHERE task_id = :task_id AND state IN ({_LIVE}) ORDER BY created_at DESC, id DESC LIMIT :most""")
+    WHERE task_id = :task_id AND state IN ({literals(SESSION_LIVE)}) ORDER BY created_at DESC, id DESC LIMIT :most""")
 
 _ENDED: Final = text("""
     SELECT id, agent_profile_id, state, reason, created_at, ended_at FROM sessions

@@ -9,8 +9,9 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, text
 
 from db import clock
+from db.lifecycle import OWED, RUN
 from db.runner import IS_OFFICE_TASK, RUNNER_OF_TASK
-from db.states import WAKEABLE
+from db.states import RUN_LIVE, WAKEABLE, literals
 
 # Any constant of our own; held until the transaction ends, so a sweep that dies frees it.
 _ONE_SWEEP: Final = text("SELECT pg_try_advisory_xact_lock(hashtext('office.recovery'))")
@@ -35,11 +36,11 @@ _UNSTARTED: Final[Mapping[str, str]] = {
     "unassigned": """
         (tasks.assignment_generation = 0
          OR EXISTS (SELECT FROM seats WHERE seats.task_id = tasks.id AND seats.role = 'runner'))""",
-    "started": """
+    "started": f"""
         (SELECT true FROM runs WHERE runs.task_id = tasks.id
-         AND runs.status IN ('queued', 'claimed', 'finished') LIMIT 1) IS NULL""",
-    "owed": """
-        tasks.id NOT IN (SELECT wakes.task_id FROM wakes WHERE wakes.state = 'owed'
+         AND runs.status IN ({literals((*RUN_LIVE, RUN["finish"].target))}) LIMIT 1) IS NULL""",
+    "owed": f"""
+        tasks.id NOT IN (SELECT wakes.task_id FROM wakes WHERE wakes.{OWED}
                          AND wakes.reason = 'task_assigned' AND wakes.task_id IS NOT NULL)""",
 }
 _IS_UNSTARTED: Final = " AND ".join(_UNSTARTED.values())

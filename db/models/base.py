@@ -11,6 +11,8 @@ from sqlalchemy import BigInteger, CheckConstraint, DateTime, MetaData, Text, Uu
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, mapped_column
 
+from db.states import literals
+
 NAMING = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
     "uq": "uq_%(table_name)s_%(column_0_N_name)s",
@@ -36,8 +38,7 @@ class Base(DeclarativeBase):
 
 def one_of(column: str, values: Iterable[str]) -> CheckConstraint:
     """Return the check that `column` holds one of `values`."""
-    listed = ", ".join(f"'{value}'" for value in values)
-    return CheckConstraint(f"{column} IN ({listed})", name=column)
+    return CheckConstraint(f"{column} IN ({literals(values)})", name=column)
 
 
 def bounded_id(column: str = "id") -> CheckConstraint:

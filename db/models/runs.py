@@ -8,7 +8,7 @@ from sqlalchemy import CheckConstraint, Computed, ForeignKey, Index, Integer, Sm
 from sqlalchemy.orm import Mapped, mapped_column
 
 from db.models.base import Base, CreatedAt, Identifier, Instant, Json, one_of
-from db.states import SESSION_LIVE, SESSION_TERMINAL
+from db.states import SESSION_LIVE, SESSION_TERMINAL, literals
 
 # The string guard of ADM-8.1, in the schema so that indexes can use it: only a JSON string names a task or an actor.
 TASK_ID = "CASE WHEN jsonb_typeof(payload -> 'task_id') = 'string' THEN nullif(payload ->> 'task_id', '') END"
@@ -91,7 +91,7 @@ class Run(Base):
     error: Mapped[str | None]
 
 
-_LIVE = ", ".join(f"'{state}'" for state in SESSION_LIVE)
+_LIVE = literals(SESSION_LIVE)
 
 
 class Session(Base):

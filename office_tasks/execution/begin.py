@@ -13,6 +13,7 @@ from db import claims, sessions, work
 from db.claims import Claimed, Overtaken
 from db.endings import Ending
 from db.errors import is_stalled
+from db.states import TASK_CLOSED
 from office_tasks import reasons
 from office_tasks.execution.context import AgentFacts, SessionFacts, TaskFacts
 from office_tasks.execution.end import Over, write
@@ -22,7 +23,6 @@ TASK_GONE: Final = "task_gone"
 RUNNER_CHANGED: Final = "runner_changed"
 TASK_TERMINAL: Final = "task_terminal"
 
-_CLOSED: Final = ("done", "cancelled")
 # These are about a closed task, or about what is to become of it.
 _OF_CLOSED_TASKS: Final = frozenset({
     reasons.TASK_MENTIONED,
@@ -87,7 +87,7 @@ def stale(run: AboutTask, task: StandingTask | None) -> str | None:
         return TASK_GONE
     if run.reason == reasons.TASK_ASSIGNED and task.runner_id != run.agent_profile_id:
         return RUNNER_CHANGED
-    return TASK_TERMINAL if task.status in _CLOSED and run.reason not in _OF_CLOSED_TASKS else None
+    return TASK_TERMINAL if task.status in TASK_CLOSED and run.reason not in _OF_CLOSED_TASKS else None
 
 
 def _prepare(connection: Connection, run: Claimed) -> Begun | Over:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from db import board, comments, readiness, slate
+from db.states import TASK_CLOSED
 from office_tasks import keys, reasons
 from office_tasks.admission import BY_DESIGN, Keyless, Wake, wake
 from office_tasks.admission.wake import AGENT
@@ -20,7 +21,6 @@ from office_tasks.producers.eligibility import withheld
 from office_tasks.producers.mentions import mentioned
 from office_tasks.producers.producer import Producer
 
-CLOSED: Final = frozenset({"done", "cancelled"})
 AT_WORK: Final = frozenset({"todo", "in_progress"})
 REVIEWERS: Final = frozenset({"reviewer", "approver"})
 NO_GENERATION: Final = Keyless("unresolved", "nil_mutation_generation")
@@ -47,7 +47,7 @@ class StatusChange:
     @property
     def reopens(self) -> bool:
         """Tell whether closed work is taken up again."""
-        return self.before in CLOSED and self.after in AT_WORK
+        return self.before in TASK_CLOSED and self.after in AT_WORK
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ def _over(ready: readiness.Ready, reason: str, key: Callable[[str, str, Sequence
 
 
 def _is_closed(changed: Changed) -> bool:
-    return (changed.status.after if changed.status else changed.task.status) in CLOSED
+    return (changed.status.after if changed.status else changed.task.status) in TASK_CLOSED
 
 
 def _runner(changed: Changed, reason: str) -> Iterator[Ask]:

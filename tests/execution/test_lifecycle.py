@@ -13,6 +13,7 @@ from db.engine import autocommit
 from db.lifecycle import RUN, SESSION, WAKE
 from db.mutations import wakes_of
 from office_tasks.admission import admit, poison, stored
+from tests.admission import source
 from tests.execution.seen import row_of
 from tests.support import T0
 
@@ -165,3 +166,20 @@ def test_the_schema_allows_these_states_and_no_other(board, table):
     assert allowed == set(STATES[table])
     assert allowed - tabled == NO_EVENT_LEADS_THERE.get(table, set())
     assert tabled <= allowed
+
+
+WRITES = re.compile(rf"\b(UPDATE|INSERT INTO|DELETE FROM) ({'|'.join(MACHINES)})\b")
+SPELT = re.compile(rf"'({'|'.join({state for states in STATES.values() for state in states})})'")
+
+
+def test_no_write_spells_a_state():
+    """8-engineering 1: what a write of a run, a wake or a session expects and sets is read from the table of moves."""
+    written = [
+        sql
+        for where, tree in source.modules("db")
+        if "/migrations/" not in where
+        for sql in source.strings(tree)
+        if WRITES.search(sql)
+    ]
+    assert len(written) > 10
+    assert [sql for sql in written if SPELT.search(sql)] == []
