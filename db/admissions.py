@@ -8,6 +8,9 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, text
 
+from db.jobs import LATEST
+from db.pauses import HELD
+
 # A day of a busy office may be millions of wakes: the newest are counted, and the page says from when on.
 MOST_DECIDED: Final = 100_000
 MOST_OWED: Final = 10_000
@@ -24,18 +27,17 @@ _DECIDED: Final = text("""
            count(*) FILTER (WHERE decided_at > (SELECT instant FROM clock) - interval '1 hour') AS hour
     FROM recent GROUP BY outcome, reason, refused ORDER BY refused, outcome, day DESC, reason""")
 
-_OWED: Final = text("""
+_OWED: Final = text(f"""
     WITH oldest AS MATERIALIZED (
         SELECT agent_profile_id, requested_at FROM wakes WHERE state = 'owed' ORDER BY requested_at, id LIMIT :most),
     held AS (
-        SELECT requested_at, (SELECT true FROM agents JOIN pauses USING (workspace_id)
-            WHERE agents.id = agent_profile_id AND pauses.resumed_at IS NULL LIMIT 1) IS TRUE AS paused FROM oldest)
+        SELECT requested_at, {HELD} AS paused FROM oldest wakes)
     SELECT office_now() AS instant, count(*) FILTER (WHERE NOT paused) AS due, count(*) FILTER (WHERE paused) AS paused,
            extract(epoch FROM office_now() - min(requested_at) FILTER (WHERE NOT paused)) AS oldest FROM held""")
 
-_JOBS: Final = text("""
+_JOBS: Final = text(f"""
     SELECT job, result, greatest(0, extract(epoch FROM office_now() - succeeded_at)) AS age
-    FROM recovery_jobs ORDER BY job LIMIT 100""")
+    FROM ({LATEST}) latest""")
 
 
 class Decided(NamedTuple):

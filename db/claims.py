@@ -16,6 +16,7 @@ from sqlalchemy import Connection
 
 from db.errors import DbError
 from db.lifecycle import CLAIMED, QUEUED, RUN
+from db.pauses import PAUSED
 from db.statement import Statement
 from db.states import WAKEABLE
 
@@ -32,12 +33,11 @@ _DUE: Final = f"""
 # Of a row `agents`: how many runs it may execute at once, and how many it does.
 LIMIT: Final = "greatest(coalesce(agents.max_concurrent_sessions, 1), 1)"
 BUSY: Final = f"(SELECT count(*) FROM runs busy WHERE busy.agent_profile_id = agents.id AND busy.{CLAIMED})"
-# Agents that are wakeable, in a workspace that works, and with an execution to spare. A replay's is never claimed.
-_AGENTS: Final = "agents JOIN workspaces ON workspaces.id = agents.workspace_id"
-_FREE: Final = f"""
-    agents.status = '{WAKEABLE}' AND NOT workspaces.is_replay
-    AND NOT EXISTS (SELECT FROM pauses WHERE pauses.workspace_id = agents.workspace_id AND pauses.resumed_at IS NULL)
-    AND {BUSY} < {LIMIT}"""
+# Agents that are wakeable, in a workspace that works. A replay's is never claimed.
+AGENTS: Final = "agents JOIN workspaces ON workspaces.id = agents.workspace_id"
+AT_WORK: Final = f"agents.status = '{WAKEABLE}' AND NOT workspaces.is_replay AND NOT {PAUSED}"
+# And with an execution to spare.
+_FREE: Final = f"{AT_WORK} AND {BUSY} < {LIMIT}"
 
 # The agent: no other claimer's count may change. The workspace: a pause waits until its last claim is committed, and
 # then finds it. Nothing that merely refers to either has to wait.
@@ -47,14 +47,14 @@ _NEXT_IN_LINE: Final = Statement(f"""
     SELECT agents.id
     FROM (SELECT id, agent_profile_id, requested_at, status, scheduled_retry_at
           FROM runs WHERE {QUEUED} ORDER BY requested_at, id LIMIT {_FIRST}) runs
-    JOIN ({_AGENTS}) ON agents.id = runs.agent_profile_id
+    JOIN ({AGENTS}) ON agents.id = runs.agent_profile_id
     WHERE {_DUE} AND {_FREE} AND agents.id <> ALL(CAST(:passed AS text[]))
     ORDER BY runs.requested_at, runs.id LIMIT 1 {_LOCKS.format(wait="SKIP LOCKED")}""")
 
 # An agent that another claimer holds is waited for when there is no other: what it leaves over would be nobody's.
 _NEXT_OF_ANY_AGENT: Final = f"""
     SELECT agents.id
-    FROM {_AGENTS}
+    FROM {AGENTS}
     CROSS JOIN LATERAL (SELECT requested_at, id FROM runs WHERE agent_profile_id = agents.id AND {_DUE}
                         ORDER BY requested_at, id LIMIT 1) first
     WHERE {_FREE} AND agents.id <> ALL(CAST(:passed AS text[]))
@@ -70,7 +70,7 @@ _TAKE: Final = Statement(f"""
            lease_expires_at = office_now() + CAST(:lease AS interval)
     WHERE id = (
         WITH oldest AS (
-            SELECT runs.id, runs.task_id FROM runs JOIN ({_AGENTS}) ON agents.id = runs.agent_profile_id
+            SELECT runs.id, runs.task_id FROM runs JOIN ({AGENTS}) ON agents.id = runs.agent_profile_id
             WHERE agents.id = :agent_profile_id AND {_DUE} AND {_FREE}
             ORDER BY runs.requested_at, runs.id LIMIT 1
             FOR UPDATE OF runs SKIP LOCKED),
@@ -83,7 +83,7 @@ _TAKE: Final = Statement(f"""
 # As many as could start at this moment, up to a bound.
 _STARTABLE: Final = Statement(f"""
     SELECT count(*) FROM (
-        SELECT FROM {_AGENTS}
+        SELECT FROM {AGENTS}
         CROSS JOIN LATERAL (SELECT FROM runs WHERE agent_profile_id = agents.id AND {_DUE}
                             LIMIT greatest({LIMIT} - {BUSY}, 0)) run
         WHERE {_FREE} LIMIT :most) startable""")

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, TextClause, text
 
 from db.clock import INSTANT
 from db.models.runs import AGENT_ASSIGNMENT, MERGEABLE
+from db.pauses import PAUSED
 from db.states import WAKEABLE
 
 Params = Mapping[str, Any]
@@ -26,8 +27,8 @@ NEVER_MERGED: Final = "task_comment:"
 _FRAGMENTS: Final[Mapping[str, str]] = {
     "agent_status": "SELECT status FROM agents WHERE id = :agent_profile_id",
     # NULL, which is not false, when the agent has no workspace or its row is missing (ADM-2.6).
-    "paused": """
-        SELECT EXISTS (SELECT FROM pauses WHERE workspace_id = workspaces.id AND resumed_at IS NULL)
+    "paused": f"""
+        SELECT {PAUSED}
         FROM agents JOIN workspaces ON workspaces.id = agents.workspace_id
         WHERE agents.id = :agent_profile_id""",
     "duplicate_of": """

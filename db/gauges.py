@@ -7,17 +7,16 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from db.states import RUN_TERMINAL, WAKEABLE
+from db.claims import AGENTS, AT_WORK
+from db.pauses import HELD
+from db.states import RUN_TERMINAL
 
 _SUCCEEDED: Final = "SELECT jsonb_object_agg(job, extract(epoch FROM succeeded_at)) FROM recovery_jobs"
 
 # As the relay takes them: the wakes of a paused workspace are owed on purpose.
-_OWED: Final = """
+_OWED: Final = f"""
     SELECT extract(epoch FROM clock.instant - requested_at) FROM clock, wakes
-    WHERE state = 'owed'
-      AND (SELECT true FROM agents JOIN pauses USING (workspace_id)
-           WHERE agents.id = wakes.agent_profile_id AND pauses.resumed_at IS NULL) IS NOT TRUE
-    ORDER BY requested_at, id LIMIT 1"""
+    WHERE state = 'owed' AND NOT {HELD} ORDER BY requested_at, id LIMIT 1"""
 
 # Each agent's line is looked at from its head, as a claim does: the first run that is due, and the first that never
 # failed, which waits behind a retry that has only just come due. A retried run keeps the instant of its request, and
@@ -26,13 +25,12 @@ _LINE: Final = """
     SELECT requested_at, scheduled_retry_at FROM runs WHERE agent_profile_id = agents.id AND status = 'queued'"""
 _QUEUED: Final = f"""
     SELECT extract(epoch FROM max(clock.instant - greatest(head.requested_at, head.scheduled_retry_at)))
-    FROM clock CROSS JOIN agents JOIN workspaces ON workspaces.id = agents.workspace_id
+    FROM clock CROSS JOIN {AGENTS}
     CROSS JOIN LATERAL (
         ({_LINE} AND coalesce(scheduled_retry_at <= clock.instant, true) ORDER BY requested_at, id LIMIT 1)
         UNION ALL
         ({_LINE} AND scheduled_retry_at IS NULL ORDER BY requested_at, id LIMIT 1)) AS head
-    WHERE agents.status = '{WAKEABLE}' AND NOT workspaces.is_replay
-      AND NOT EXISTS (SELECT FROM pauses WHERE pauses.workspace_id = workspaces.id AND pauses.resumed_at IS NULL)"""
+    WHERE {AT_WORK}"""
 
 # What the last ANALYZE saw: counting millions of ended runs would take seconds, at every scrape (decision 12).
 _ENDED: Final = """

@@ -9,6 +9,9 @@ from sqlalchemy import Connection, text
 
 from db.statement import as_json
 
+# What each did, by its name.
+LATEST: Final = "SELECT job, succeeded_at, result FROM recovery_jobs ORDER BY job LIMIT 100"
+
 # Of two ticks at once the one that ended later stays, whichever of them writes last.
 _SUCCEEDED: Final = text("""
     INSERT INTO recovery_jobs AS job (job, succeeded_at, result)

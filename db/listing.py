@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, TextClause, text
 
+from db.pauses import PAUSED
 from db.runner import RUNNER_OF_TASK
 
 Rows = Sequence[Mapping[str, Any]]
@@ -26,10 +27,9 @@ _AGENTS: Final = text("""
     FROM agents WHERE CAST(:workspace_id AS text) IS NULL OR workspace_id = :workspace_id ORDER BY workspace_id, id""")
 
 # What an agent has before it, and whether its workspace holds it up.
-_WORK_OF_AGENT: Final = text("""
+_WORK_OF_AGENT: Final = text(f"""
     SELECT workspace_id,
-           EXISTS (SELECT FROM pauses
-                   WHERE workspace_id = agents.workspace_id AND resumed_at IS NULL) AS workspace_paused,
+           {PAUSED} AS workspace_paused,
            (SELECT count(*) FROM runs WHERE agent_profile_id = agents.id AND runs.status = 'queued') AS queued,
            (SELECT count(*) FROM runs WHERE agent_profile_id = agents.id AND runs.status = 'claimed') AS executing,
            (SELECT count(*) FROM wakes WHERE agent_profile_id = agents.id AND state = 'owed') AS owed

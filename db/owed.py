@@ -10,6 +10,7 @@ from sqlalchemy import Connection, RowMapping, text
 
 from db.clock import AT
 from db.lifecycle import OWED, WAKE
+from db.pauses import PAUSED
 from db.runner import RUNNER_OF_TASK
 
 # The fast path has that long to do it by itself.
@@ -21,8 +22,7 @@ _DUE_WAKES: Final = text(f"""
     SELECT * FROM wakes
     WHERE {OWED} AND requested_at <= office_now() - CAST(:grace AS interval)
       AND (next_attempt_at IS NULL OR next_attempt_at <= office_now())
-      AND NOT EXISTS (SELECT FROM agents JOIN pauses USING (workspace_id)
-                      WHERE agents.id = wakes.agent_profile_id AND pauses.resumed_at IS NULL)
+      AND NOT EXISTS (SELECT FROM agents WHERE agents.id = wakes.agent_profile_id AND {PAUSED})
     ORDER BY requested_at, id LIMIT :most""")
 
 _DUE_MUTATIONS: Final = text("""

@@ -9,6 +9,13 @@ from sqlalchemy import Connection, text
 
 from db.clock import AT
 
+# Of a row `agents`: whether its workspace is paused.
+PAUSED: Final = """
+    EXISTS (SELECT FROM pauses WHERE pauses.workspace_id = agents.workspace_id AND pauses.resumed_at IS NULL)"""
+# Of a row `wakes` that is owed: whether that is on purpose, until its workspace is resumed. A scalar subquery is asked
+# of the row at hand: no join that a plan could turn around.
+HELD: Final = f"(SELECT {PAUSED} FROM agents WHERE agents.id = wakes.agent_profile_id) IS TRUE"
+
 # The workspace's row is locked, so that pausing and resuming at once have an order.
 _LOCK: Final = text("SELECT 1 FROM workspaces WHERE id = :id FOR UPDATE")
 _PAUSE: Final = text(f"""

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, text
 
+from db.jobs import LATEST
 from db.states import WAKEABLE
 
 # Of each kind of thing that is named, no more than this many are.
@@ -33,7 +34,7 @@ _ROWS: Final = {
     "poisoned": f"""
         SELECT id, task_name, poisoned_at FROM deliveries WHERE poisoned_at IS NOT NULL
         ORDER BY last_at DESC LIMIT {NAMED}""",
-    "jobs": "SELECT job, succeeded_at, result FROM recovery_jobs ORDER BY job",
+    "jobs": LATEST,
     "decided": f"""
         SELECT coalesce(outcome, 'superseded') AS outcome, refusal, count(*) AS wakes FROM (
             SELECT outcome, refusal FROM clock, wakes WHERE state <> 'owed' AND decided_at > {_LAST_HOUR}
@@ -55,8 +56,7 @@ _ONE: Final = {
     "waiting_for_retry": """
         SELECT count(*) FROM clock, runs WHERE status = 'queued' AND scheduled_retry_at > clock.instant""",
     "stale": "SELECT count(*) FROM clock, runs WHERE status = 'claimed' AND lease_expires_at <= clock.instant",
-    "owed": "SELECT count(*) FROM wakes WHERE state = 'owed'",
-    # These are owed on purpose, until their workspace is resumed.
+    # As `db.pauses.HELD` has it, but of all owed wakes, and of few agents.
     "owed_by_pauses": """
         SELECT count(*) FROM wakes JOIN (
             SELECT agents.id FROM agents JOIN pauses USING (workspace_id) WHERE pauses.resumed_at IS NULL) held

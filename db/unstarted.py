@@ -10,6 +10,7 @@ from sqlalchemy import Connection, text
 
 from db import clock
 from db.lifecycle import OWED, RUN
+from db.pauses import PAUSED
 from db.runner import IS_OFFICE_TASK, RUNNER_OF_TASK
 from db.states import RUN_LIVE, WAKEABLE, literals
 
@@ -63,8 +64,7 @@ _IS_BACKING_OFF: Final = f"""
 _SKIPPED: Final = f"""
     CASE WHEN agents.id IS NULL THEN 'agent_not_found'
          WHEN agents.status <> '{WAKEABLE}' THEN 'agent_not_wakeable'
-         WHEN EXISTS (SELECT FROM pauses WHERE pauses.workspace_id = agents.workspace_id AND pauses.resumed_at IS NULL)
-             THEN 'workspace_paused'
+         WHEN {PAUSED} THEN 'workspace_paused'
          WHEN steps.id IS NOT NULL AND NOT steps.auto_start THEN 'step_does_not_auto_start'
          WHEN (SELECT true FROM blockers JOIN tasks blocker ON blocker.id = blockers.blocker_id
                WHERE blockers.task_id = tasks.id AND blocker.status <> 'done' LIMIT 1) THEN 'blocked'

@@ -33,7 +33,7 @@ def status(connection: Connection, app: Celery) -> dict[str, Any]:
         },
         "claims": {"stale": read["stale"], "stale_claims": read["stale_claims"]},
         "owed": {
-            "wakes": read["owed"],
+            "wakes": gauged.owed,
             "held_by_pauses": read["owed_by_pauses"],
             "oldest_seconds": gauged.oldest_owed,
             **{name: read[name] for name in _OF_OWED},

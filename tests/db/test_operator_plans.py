@@ -102,9 +102,9 @@ def test_each_question_has_its_index_in_a_large_office(large, work, kind):
 
 def test_the_state_of_a_large_office_is_two_round_trips_that_read_the_last_hour(large):
     """Of a day's 200,000 wakes and mutations the 9,000 of the last hour, and what is open: a few blocks for each."""
-    (found, _), sent = asked(large, look)
+    (found, gauged), sent = asked(large, look)
     assert len(sent) == 2
-    assert (found["owed"], found["stale"]) == (2_000, 200)
+    assert (gauged.owed, found["stale"]) == (2_000, 200)
     assert sum(row["wakes"] for row in found["decided"]) == 8_910
     assert found["kept"] == [{"retained": "seat", "sessions": 8_999}]
     assert len(found["struggling"]) == status.NAMED
