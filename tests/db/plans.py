@@ -1,13 +1,19 @@
-"""What Postgres would do with the statements that admission sends: the plans of those very statements."""
+"""What Postgres would do with the statements that we send, the plans of those very statements; and a large office."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from sqlalchemy import Engine, event, text
+
+from db.engine import autocommit, make_engine
+from tests.databases import plain
+from tests.support import T0, Board
+
+PATIENT = dict.fromkeys(("statement_timeout", "idle_in_transaction_session_timeout"), "0")
 
 
 class Plan(NamedTuple):
@@ -56,6 +62,41 @@ def generic(engine: Engine, statement: str, _parameters: Any) -> Plan:
     with engine.connect() as connection:
         found = connection.execute(text(f"EXPLAIN (FORMAT JSON, GENERIC_PLAN) {numbered}")).scalar_one()
     return _flat(statement, found[0]["Plan"])
+
+
+KINDS = {"custom": custom, "generic": generic}
+
+
+def scanned(plans: Iterable[Plan], grows: set[str]) -> list[tuple[str, frozenset[str]]]:
+    """Return the statements that read a table of `grows` from end to end, and which."""
+    return [(plan.statement, plan.scanned & grows) for plan in plans if plan.scanned & grows]
+
+
+def indexes(plans: Iterable[Plan]) -> frozenset[str]:
+    """Return every index that a plan uses."""
+    return frozenset().union(*(plan.indexes for plan in plans))
+
+
+@contextmanager
+def large_office(make_database, template, *many: str, **binds) -> Iterator[Board]:
+    """Yield an office of a module's own at T0, filled by each of `many`, which find T0 as `:at`; not analyzed."""
+    url = make_database(template)
+    engine = make_engine(plain(url), pool_size=4, session={**PATIENT, "office.now": T0.isoformat()})
+    board = Board(engine).furnish()
+    fill(board, *many, **binds)
+    yield board
+    engine.dispose()
+    make_database.drop(url)
+
+
+def fill(board: Board, *many: str, **binds) -> None:
+    for each in many:
+        board.execute(each, at=T0, **binds)
+
+
+def analyze(board: Board) -> None:
+    with autocommit(board.engine) as connection:
+        connection.execute(text("VACUUM ANALYZE"))
 
 
 def _flat(statement: str, root: dict[str, Any]) -> Plan:

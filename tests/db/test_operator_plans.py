@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import text
 
 from db import explaining, gauges, status, unstarted
-from db.engine import autocommit, make_engine
-from tests.databases import plain
-from tests.db.plans import custom, generic, statements
-from tests.support import T0, Board
+from db.engine import autocommit
+from tests.db.plans import KINDS, analyze, custom, indexes, large_office, scanned, statements
 
-KINDS = {"custom": custom, "generic": generic}
 GROWS = {"runs", "wakes", "mutations", "events", "deliveries", "tasks"}
 ROWS = 200_000
 # A day's wakes, a twelfth of them in the last hour; of the runs 2,000 wait and 200 are executed.
@@ -51,17 +47,9 @@ MANY = (
 @pytest.fixture(scope="module")
 def large(make_database, template):
     """200,000 runs, wakes, mutations and events of 2,000 tasks, analyzed; it is T0 there."""
-    url = make_database(template)
-    engine = make_engine(plain(url), pool_size=2, session={"statement_timeout": "0", "office.now": T0.isoformat()})
-    board = Board(engine).furnish()
-    for many in MANY:
-        binds = {"at": T0, "rows": ROWS}
-        board.execute(many, **{name: value for name, value in binds.items() if f":{name}" in many})
-    with autocommit(engine) as connection:
-        connection.execute(text("VACUUM ANALYZE"))
-    yield board
-    engine.dispose()
-    make_database.drop(url)
+    with large_office(make_database, template, *MANY, rows=ROWS) as board:
+        analyze(board)
+        yield board
 
 
 def look(connection):
@@ -85,19 +73,14 @@ def asked(board, work):
     return answer, [one for one in sent if " FROM " in one[0]]
 
 
-def scanned(plans):
-    return [(plan.statement, plan.scanned & GROWS) for plan in plans if plan.scanned & GROWS]
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("work", [look, explain])
 def test_each_question_has_its_index_in_a_large_office(large, work, kind):
     _, sent = asked(large, work)
     plans = [KINDS[kind](large.engine, *one) for one in sent]
-    assert scanned(plans) == []
-    used = frozenset().union(*(plan.indexes for plan in plans))
-    assert used >= ({"ix_wakes_decided_at", "ix_wakes_owed", "ix_mutations_settled_at"} if work is look else
-                    {"ix_wakes_decided_at", "ix_wakes_task_id", "ix_runs_assignments"})  # fmt: skip
+    assert scanned(plans, GROWS) == []
+    assert indexes(plans) >= ({"ix_wakes_decided_at", "ix_wakes_owed", "ix_mutations_settled_at"} if work is look else
+                              {"ix_wakes_decided_at", "ix_wakes_task_id", "ix_runs_assignments"})  # fmt: skip
 
 
 def test_the_state_of_a_large_office_is_two_round_trips_that_read_the_last_hour(large):
@@ -125,4 +108,4 @@ def test_a_new_office_is_not_read_as_a_whole_either(board, kind):
     board.ask(payload={"task_id": "T7"})
     for work in (look, explain):
         _, sent = asked(board, work)
-        assert scanned([KINDS[kind](board.engine, *one) for one in sent]) == []
+        assert scanned([KINDS[kind](board.engine, *one) for one in sent], GROWS) == []

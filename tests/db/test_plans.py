@@ -8,14 +8,11 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import text
 
-from db.engine import make_engine
 from db.facts import read
 from office_tasks.admission import admit
-from tests.databases import plain
-from tests.db.plans import custom, generic, statements
-from tests.support import T0, Board, after
+from tests.db.plans import KINDS, analyze, custom, fill, indexes, large_office, scanned, statements
+from tests.support import T0, after
 
-KINDS = {"custom": custom, "generic": generic}
 # Gates 1 to 5, the key, the merge target, the wake itself.
 INDEXES = {"pk_agents", "uq_runs_idempotency_key", "ix_runs_mergeable", "ix_runs_assignments", "pk_wakes"}
 GROWS = {"runs", "wakes", "tasks", "mutations", "events"}
@@ -34,42 +31,31 @@ PARAMS = {
     "allowance_window": dt.timedelta(minutes=10),
 }
 
-MANY_RUNS = text("""
+MANY_AGENTS = """
+    INSERT INTO agents (id, workspace_id, name) SELECT 'agent-' || n, 'acme', '' FROM generate_series(0, 999) n"""
+MANY_RUNS = """
     INSERT INTO runs (id, agent_profile_id, reason, payload, idempotency_key, status, requested_at, finished_at)
     SELECT CAST(lpad(to_hex(n), 32, '0') AS uuid), 'agent-' || n % 1000,
            (ARRAY['task_assigned', 'task_comment'])[1 + n % 2],
            jsonb_build_object('task_id', 'T' || n % 20000, 'actor_type', (ARRAY['agent', 'user'])[1 + n % 3 % 2]),
            'key-' || n, CASE WHEN n % 10 = 0 THEN 'queued' ELSE 'finished' END,
-           :now - n * interval '1 s', CASE WHEN n % 10 = 0 THEN NULL ELSE :now END
-    FROM generate_series(1, 300000) n""").bindparams(now=T0)
-MANY_WAKES = text("""
+           :at - n * interval '1 s', CASE WHEN n % 10 = 0 THEN NULL ELSE :at END
+    FROM generate_series(1, 300000) n"""
+MANY_WAKES = """
     INSERT INTO wakes (id, reason, agent_profile_id, payload, key, producer, requested_at, state, outcome, run_id,
                        decided_at)
     SELECT 'wake-' || row_number() OVER (), reason, agent_profile_id, payload, idempotency_key, 'test', requested_at,
-           'decided', 'queued', id, requested_at FROM runs LIMIT 50000""")
+           'decided', 'queued', id, requested_at FROM runs LIMIT 50000"""
 
 
 @pytest.fixture(scope="module")
 def large(make_database, template):
     """300,000 runs of 1,000 agents, 30,000 of them queued, while a transaction has been open since before."""
-    url = make_database(template)
-    patient = {"statement_timeout": "0", "idle_in_transaction_session_timeout": "0"}
-    engine = make_engine(plain(url), pool_size=4, session=patient)
-    board = Board(engine).furnish()
-    with engine.connect() as old:
+    with large_office(make_database, template) as board, board.engine.connect() as old:
         old.execute(text("SELECT count(*) FROM runs"))
-        board.execute(
-            "INSERT INTO agents (id, workspace_id, name) "
-            "SELECT 'agent-' || n, 'acme', '' FROM generate_series(0, 999) n"
-        )
-        for many in (MANY_RUNS, MANY_WAKES):
-            with engine.begin() as connection:
-                connection.execute(many)
-        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.execute(text("ANALYZE"))
+        fill(board, MANY_AGENTS, MANY_RUNS, MANY_WAKES)
+        analyze(board)
         yield board
-    engine.dispose()
-    make_database.drop(url)
 
 
 def asked(board):
@@ -107,8 +93,8 @@ def test_each_question_has_its_index_in_a_large_table(large, kind):
 
     assert set(outcomes) >= OUTCOMES
     plans = [KINDS[kind](large.engine, *one) for one in sent]
-    assert [(plan.statement, plan.scanned & GROWS) for plan in plans if plan.scanned & GROWS] == []
-    assert frozenset().union(*(plan.indexes for plan in plans)) >= INDEXES
+    assert scanned(plans, GROWS) == []
+    assert indexes(plans) >= INDEXES
     first = next(plan for plan in plans if "merge_into" in plan.statement and "assignments" in plan.statement)
     assert first.indexes >= INDEXES, "the common wake's one statement uses all of them"
 
@@ -134,7 +120,7 @@ def test_a_table_that_was_never_analyzed(board, kind):
     assert set(outcomes) >= OUTCOMES
     assert board.rows("SELECT 1 FROM pg_stat_user_tables WHERE last_analyze IS NOT NULL") == []
     plans = [KINDS[kind](board.engine, *one) for one in sent]
-    assert [(plan.statement, plan.scanned & GROWS) for plan in plans if plan.scanned & GROWS] == []
+    assert scanned(plans, GROWS) == []
 
 
 def test_an_owed_wake_is_found_by_its_key(large):

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import text
 
-from db.engine import autocommit, make_engine
+from db.engine import autocommit
 from db.standing import SHOWN, standing
 from office_tasks.producers.creation import create_task
-from tests.databases import plain
-from tests.db.plans import custom, generic, statements
-from tests.support import T0, Board
+from tests.db.plans import KINDS, analyze, indexes, large_office, scanned, statements
 
-KINDS = {"custom": custom, "generic": generic}
 GROWS = {"mutations", "sessions", "tasks"}
 INDEXES = {"ix_mutations_guarded", "uq_sessions_live", "ix_sessions_ended"}
 ROWS = 200_000
@@ -40,17 +36,9 @@ MANY = (
 @pytest.fixture(scope="module")
 def large(make_database, template):
     """200,000 mutations and sessions of 2,000 tasks, analyzed."""
-    url = make_database(template)
-    engine = make_engine(plain(url), pool_size=2, session={"statement_timeout": "0"})
-    board = Board(engine).furnish()
-    for many in MANY:
-        binds = {"at": T0, "rows": ROWS}
-        board.execute(many, **{name: value for name, value in binds.items() if f":{name}" in many})
-    with autocommit(engine) as connection:
-        connection.execute(text("ANALYZE"))
-    yield board
-    engine.dispose()
-    make_database.drop(url)
+    with large_office(make_database, template, *MANY, rows=ROWS) as board:
+        analyze(board)
+        yield board
 
 
 def plans_of(board, kind, task):
@@ -65,8 +53,8 @@ def plans_of(board, kind, task):
 def test_each_question_has_its_index_in_a_large_office(large, kind, task):
     """R08: 200,000 mutations: what took a capacity away from one task's agents, newest first, by its own index."""
     found, plans = plans_of(large, kind, task)
-    assert [(plan.statement, plan.scanned & GROWS) for plan in plans if plan.scanned & GROWS] == []
-    assert frozenset().union(*(plan.indexes for plan in plans)) >= INDEXES
+    assert scanned(plans, GROWS) == []
+    assert indexes(plans) >= INDEXES
     assert (len(found.kept.rows), found.kept.more) == (SHOWN, True)
     if kind == "custom":
         assert max(plan.blocks for plan in plans) <= 250
@@ -78,4 +66,4 @@ def test_a_new_office_is_not_read_as_a_whole_either(board, kind):
     create_task(board.engine, "m0", "acme", "Paint", task_id="T1", step_id="start", assignee_id="ana")
     found, plans = plans_of(board, kind, "T1")
     assert found.task["runner_id"] == "ana"
-    assert [(plan.statement, plan.scanned & GROWS) for plan in plans if plan.scanned & GROWS] == []
+    assert scanned(plans, GROWS) == []

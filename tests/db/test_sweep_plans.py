@@ -6,26 +6,24 @@ import pytest
 from sqlalchemy import text
 
 from db import unstarted
-from db.engine import make_engine
-from tests.databases import plain
-from tests.db.plans import custom, generic, statements
-from tests.support import T0, Board, after
+from tests.db.plans import KINDS, analyze, custom, large_office, scanned, statements
+from tests.support import T0, after
 
-KINDS = {"custom": custom, "generic": generic}
 GROWS = {"runs", "wakes", "tasks", "seats", "blockers", "mutations"}
 OF_THE_LOOK = {"ix_tasks_unstarted", "ix_runs_assignments", "ix_wakes_owed"}
 RECENT = 216
 
+LED = "UPDATE steps SET primary_agent_id = 'ana' WHERE id = 'start'"
 # One task in twenty was left `todo`; 216 of those are younger than a day, and all of them were started.
-MANY_TASKS = text("""
+MANY_TASKS = """
     INSERT INTO tasks (id, workspace_id, step_id, workflow_id, title, status, created_at)
     SELECT 'T' || n, 'acme', 'start', 'flow', '', CASE WHEN n % 20 = 0 THEN 'todo' ELSE 'done' END,
-           :now - n * interval '20 s' FROM generate_series(1, 40000) n""").bindparams(now=T0)
-MANY_RUNS = text("""
+           :at - n * interval '20 s' FROM generate_series(1, 40000) n"""
+MANY_RUNS = """
     INSERT INTO runs (id, agent_profile_id, reason, payload, status, requested_at, finished_at)
     SELECT CAST(lpad(to_hex(n), 32, '0') AS uuid), 'ana', 'task_assigned',
-           jsonb_build_object('task_id', 'T' || 1 + n % 40000), 'finished', :now - n * interval '7 s', :now
-    FROM generate_series(1, 120000) n""").bindparams(now=T0)
+           jsonb_build_object('task_id', 'T' || 1 + n % 40000), 'finished', :at - n * interval '7 s', :at
+    FROM generate_series(1, 120000) n"""
 UNSTARTED = """
     INSERT INTO tasks (id, workspace_id, step_id, workflow_id, title, created_at, recovery_attempts)
     SELECT 'U' || n, 'acme', 'start', 'flow', '', :now, n FROM generate_series(0, 2) n"""
@@ -34,20 +32,11 @@ UNSTARTED = """
 @pytest.fixture(scope="module", params=["analyzed", "never_analyzed"])
 def large(request, make_database, template):
     """40,000 tasks, 120,000 runs, three tasks to wake; whether the planner knows or takes the tables for new."""
-    url = make_database(template)
-    engine = make_engine(plain(url), pool_size=2, session={"statement_timeout": "0", "office.now": T0.isoformat()})
-    board = Board(engine).furnish()
-    board.execute("UPDATE steps SET primary_agent_id = 'ana' WHERE id = 'start'")
-    for many in (MANY_TASKS, MANY_RUNS):
-        with engine.begin() as connection:
-            connection.execute(many)
-    board.execute(UNSTARTED, now=after(minutes=-1))
-    if request.param == "analyzed":
-        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.execute(text("VACUUM ANALYZE"))
-    yield board
-    engine.dispose()
-    make_database.drop(url)
+    with large_office(make_database, template, LED, MANY_TASKS, MANY_RUNS) as board:
+        board.execute(UNSTARTED, now=after(minutes=-1))
+        if request.param == "analyzed":
+            analyze(board)
+        yield board
 
 
 def asked(board):
@@ -63,7 +52,7 @@ def asked(board):
 def test_it_reads_by_index_in_a_large_table(large, kind):
     """R08, REC-1.3: in both kinds of plan, whatever the planner knows."""
     plans = [KINDS[kind](large.engine, *one) for one in asked(large)]
-    assert [(plan.statement, plan.scanned & GROWS) for plan in plans if plan.scanned & GROWS] == []
+    assert scanned(plans, GROWS) == []
     _now, look, take = plans
     assert look.indexes >= OF_THE_LOOK
     assert {"pk_tasks", "ix_runs_assignments"} <= take.indexes
@@ -79,12 +68,12 @@ def test_it_reads_what_is_recent_and_not_what_there_is(large):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_new_installation_reads_by_index_too(board, kind):
     """R08: tables that are empty, and a plan that may be kept until they are not."""
-    board.execute("UPDATE steps SET primary_agent_id = 'ana' WHERE id = 'start'")
+    board.execute(LED)
     with statements(board.engine) as sent, board.engine.connect() as connection:
         board.execute(UNSTARTED, now=T0)
         connection.execute(text("SELECT set_config('office.now', :now, false)"), {"now": T0.isoformat()})
         assert len(unstarted.take(connection, 5).turns) == 3
         connection.rollback()
     plans = [KINDS[kind](board.engine, *one) for one in sent[-2:]]
-    assert [(plan.statement, plan.scanned & GROWS) for plan in plans if plan.scanned & GROWS] == []
+    assert scanned(plans, GROWS) == []
     assert plans[0].indexes >= OF_THE_LOOK

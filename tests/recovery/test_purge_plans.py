@@ -5,16 +5,12 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
-from sqlalchemy import text
 
 from db import history
-from db.engine import autocommit, make_engine
+from db.engine import make_engine
 from recovery.purge import Bounds, purge_once
-from tests.databases import plain
-from tests.db.plans import custom, generic, statements
-from tests.support import T0, Board
+from tests.db.plans import KINDS, analyze, large_office, scanned, statements
 
-KINDS = {"custom": custom, "generic": generic}
 INDEXES = {
     "runs": "ix_runs_finished",
     "wakes": "ix_wakes_decided_at",
@@ -55,15 +51,8 @@ STATEMENTS = 6
 @pytest.fixture(scope="module")
 def large(make_database, template):
     """200,000 rows of everything, a minute apart, without statistics at first."""
-    url = make_database(template)
-    engine = make_engine(plain(url), pool_size=2, session={"statement_timeout": "0", "office.now": T0.isoformat()})
-    board = Board(engine).furnish()
-    for many in MANY:
-        binds = {"at": T0, "rows": ROWS}
-        board.execute(many, **{name: value for name, value in binds.items() if f":{name}" in many})
-    yield board
-    engine.dispose()
-    make_database.drop(url)
+    with large_office(make_database, template, *MANY, rows=ROWS) as board:
+        yield board
 
 
 def plans_of(board, kind):
@@ -77,20 +66,15 @@ def plans_of(board, kind):
     return done, plans
 
 
-def scanned(plans):
-    return [(plan.statement, plan.scanned & GROWS) for plan in plans if plan.scanned & GROWS]
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("analyzed", [False, True], ids=["without statistics", "analyzed"])
 def test_each_statement_walks_its_index(large, analyzed, kind):
     """REC-3.2, R08: 200,000 rows: oldest first along the index that was made for it, each doomed row by its key."""
     if analyzed:
-        with autocommit(large.engine) as connection:
-            connection.execute(text("ANALYZE"))
+        analyze(large)
     done, plans = plans_of(large, kind)
     assert done == {**dict.fromkeys(INDEXES, 1000), "more": True}
-    assert (len(plans), scanned(plans)) == (STATEMENTS, [])
+    assert (len(plans), scanned(plans, GROWS)) == (STATEMENTS, [])
     for table, index in INDEXES.items():
         [plan] = [plan for plan in plans if f"DELETE FROM {table} " in plan.statement]
         assert {index, f"pk_{table}"} <= plan.indexes
@@ -101,4 +85,4 @@ def test_each_statement_walks_its_index(large, analyzed, kind):
 def test_a_new_table_is_not_read_as_a_whole_either(board, kind):
     """REC-3.2, R08: a plan that was made while a table was empty is kept, and must do when it has grown."""
     _, plans = plans_of(board, kind)
-    assert scanned(plans) == []
+    assert scanned(plans, GROWS) == []

@@ -6,12 +6,9 @@ import pytest
 from sqlalchemy import text
 
 from db import capacity, slate
-from db.engine import autocommit, make_engine
-from tests.databases import plain
-from tests.db.plans import custom, generic, statements
-from tests.support import Board
+from db.engine import autocommit
+from tests.db.plans import KINDS, analyze, custom, large_office, statements
 
-KINDS = {"custom": custom, "generic": generic}
 TABLES = {"tasks", "seats", "steps"}
 
 # A workspace of 20,000 tasks on a hundred steps: `busy` sits on every one of them, and on every step's template.
@@ -34,15 +31,9 @@ MANY = """
 @pytest.fixture(scope="module")
 def large(make_database, template):
     """180,000 seats."""
-    url = make_database(template)
-    engine = make_engine(plain(url), pool_size=2, session={"statement_timeout": "0"})
-    board = Board(engine).furnish()
-    board.execute(MANY)
-    with autocommit(engine) as connection:
-        connection.execute(text("VACUUM ANALYZE"))
-    yield board
-    engine.dispose()
-    make_database.drop(url)
+    with large_office(make_database, template, MANY) as board:
+        analyze(board)
+        yield board
 
 
 def sent_by(board, ask, *args):
