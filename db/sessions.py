@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
@@ -34,8 +35,9 @@ _REST: Final = Statement(f"""
                       AND runs.{CLAIMED} AND runs.session_id = sessions.id)""")
 
 
-class Obtained(NamedTuple):
-    """The session that a run executes in."""
+@dataclass(frozen=True, slots=True)
+class SessionFacts:
+    """The conversation of an agent on a task: the live one, or one that begins with this run."""
 
     id: uuid.UUID
     created_at: dt.datetime
@@ -44,7 +46,7 @@ class Obtained(NamedTuple):
 
 def obtain(
     connection: Connection, run_id: uuid.UUID, task_id: str, agent_profile_id: str, new_id: uuid.UUID
-) -> Obtained:
+) -> SessionFacts:
     """Return the pair's live session, or a new one, and write it on the run.
 
     Args:
@@ -55,7 +57,7 @@ def obtain(
         new_id: the id of the session if there is none yet.
     """
     params = {"run_id": run_id, "task_id": task_id, "agent_profile_id": agent_profile_id, "new_id": new_id}
-    return Obtained(*_OBTAIN.run(connection, params).one())
+    return SessionFacts(*_OBTAIN.run(connection, params).one())
 
 
 def rest(connection: Connection, session_id: uuid.UUID) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from dataclasses import dataclass, fields
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -11,8 +12,9 @@ from db.statement import Statement
 from db.states import WAKEABLE
 
 
-class AgentSeen(NamedTuple):
-    """The agent that executes."""
+@dataclass(frozen=True, slots=True)
+class AgentFacts:
+    """The agent that is to work."""
 
     id: str
     workspace_id: str
@@ -20,8 +22,9 @@ class AgentSeen(NamedTuple):
     role: str
 
 
-class TaskSeen(NamedTuple):
-    """The task that the run names, as it stands at the claim."""
+@dataclass(frozen=True, slots=True)
+class TaskFacts:
+    """The task that the run's payload names, as it stands at the claim."""
 
     id: str
     title: str
@@ -33,19 +36,20 @@ class TaskSeen(NamedTuple):
     runner_id: str | None
 
 
+_OF_AGENT: Final = [f"agents.{field.name}" for field in fields(AgentFacts)]
+_OF_TASK: Final = [f"tasks.{field.name}" for field in fields(TaskFacts) if field.name != "runner_id"]
 _SEEN: Final = Statement(f"""
-    SELECT {", ".join(f"agents.{name}" for name in AgentSeen._fields)},
-           {", ".join(f"tasks.{name}" for name in TaskSeen._fields if name != "runner_id")},
+    SELECT {", ".join(_OF_AGENT + _OF_TASK)},
            CASE WHEN tasks.id IS NOT NULL THEN {RUNNER_OF_TASK} END
     FROM agents LEFT JOIN tasks ON tasks.id = CAST(:task_id AS text)
     WHERE agents.id = :agent_profile_id""")
 
 
-def seen(connection: Connection, agent_profile_id: str, task_id: str | None) -> tuple[AgentSeen, TaskSeen | None]:
+def seen(connection: Connection, agent_profile_id: str, task_id: str | None) -> tuple[AgentFacts, TaskFacts | None]:
     """Return the agent, and the task when there is one."""
     row = _SEEN.run(connection, {"agent_profile_id": agent_profile_id, "task_id": task_id}).one()
-    agent, task = row[: len(AgentSeen._fields)], row[len(AgentSeen._fields) :]
-    return AgentSeen(*agent), TaskSeen(*task) if task[0] is not None else None
+    agent, task = row[: len(_OF_AGENT)], row[len(_OF_AGENT) :]
+    return AgentFacts(*agent), TaskFacts(*task) if task[0] is not None else None
 
 
 _COORDINATOR: Final = Statement(f"""

@@ -13,9 +13,10 @@ from db import claims, sessions, work
 from db.claims import Claimed, Overtaken
 from db.endings import Ending
 from db.errors import is_stalled
+from db.sessions import SessionFacts
 from db.states import TASK_CLOSED
+from db.work import AgentFacts, TaskFacts
 from office_tasks import reasons
-from office_tasks.execution.context import AgentFacts, SessionFacts, TaskFacts
 from office_tasks.execution.end import Over, write
 from office_tasks.ids import new_id
 
@@ -94,10 +95,10 @@ def _prepare(connection: Connection, run: Claimed) -> Begun | Over:
     agent, task = work.seen(connection, run.agent_profile_id, run.task_id)
     if why := stale(run, task):
         return write(connection, run, Ending("cancel", cancel_reason=why))
-    return Begun(run, AgentFacts(*agent), TaskFacts(*task) if task else None, _session(connection, run))
+    return Begun(run, agent, task, _session(connection, run))
 
 
 def _session(connection: Connection, run: Claimed) -> SessionFacts | None:
     if run.task_id is None:
         return None
-    return SessionFacts(*sessions.obtain(connection, run.id, run.task_id, run.agent_profile_id, new_id()))
+    return sessions.obtain(connection, run.id, run.task_id, run.agent_profile_id, new_id())

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from db.sessions import SessionFacts
+from db.work import AgentFacts, TaskFacts
+
 Json = Any
 
 
@@ -21,39 +24,6 @@ class RunFacts:
     idempotency_key: str | None
     coalesced_count: int
     requested_at: dt.datetime
-
-
-@dataclass(frozen=True, slots=True)
-class TaskFacts:
-    """The task that the run's payload names, as it stood at the claim."""
-
-    id: str
-    title: str
-    status: str
-    priority: str
-    step_id: str | None
-    project_id: str | None
-    parent_id: str | None
-    runner_id: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class AgentFacts:
-    """The agent that is to work."""
-
-    id: str
-    workspace_id: str
-    name: str
-    role: str
-
-
-@dataclass(frozen=True, slots=True)
-class SessionFacts:
-    """The conversation of this agent on this task: the live one, or one that begins with this run."""
-
-    id: uuid.UUID
-    created_at: dt.datetime
-    is_new: bool
 
 
 @dataclass(frozen=True, slots=True)
