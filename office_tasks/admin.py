@@ -15,6 +15,7 @@ from db.states import AGENT_STATUSES, WAKEABLE
 from office_tasks import validation
 from office_tasks.errors import InvalidInput, NotFound
 from office_tasks.ids import new_id
+from office_tasks.producers.assignments import check_agent
 
 LOOKBACK_HOURS: Final = (1, 720)
 
@@ -162,7 +163,8 @@ def add_template_seat(engine: Engine, step_id: str, role: str, agent_profile_id:
     if seat["role"] == "runner":
         raise InvalidInput("role: a step's runner is its primary agent, and a task's is assigned")
     with engine.begin() as connection:
-        _require_same_workspace(connection, step_id, agent_profile_id)
+        people = board.people(connection, agent_profile_id)
+        check_agent("agent_profile_id", agent_profile_id, people, _workspace_of_step(connection, step_id))
         return seating.sit(connection, seat, new_id(), None)
 
 
@@ -189,15 +191,6 @@ def _template_seat(step_id: str, role: str, agent_profile_id: str) -> dict[str, 
         "role": validation.seat_role(role),
         "agent_profile_id": validation.identifier("agent_profile_id", agent_profile_id),
     }
-
-
-def _require_same_workspace(connection: Connection, step_id: str, agent_profile_id: str) -> None:
-    workspace_id = _workspace_of_step(connection, step_id)
-    agent = board.people(connection, agent_profile_id).get(agent_profile_id)
-    if agent is None:
-        raise NotFound(f"there is no agent {agent_profile_id!r}")
-    if agent.workspace_id != workspace_id:
-        raise InvalidInput(f"agent_profile_id: agent {agent_profile_id!r} is not of workspace {workspace_id!r}")
 
 
 def _workspace_of_step(connection: Connection, step_id: str) -> str:

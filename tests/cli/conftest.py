@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from structlog.testing import capture_logs
@@ -16,15 +14,10 @@ from office_tasks.cli import context, main
 from office_tasks.devstack.ports import HOST, pick
 from office_tasks.producers.creation import create_task
 from tests.cli.brokers import looking_at
+from tests.cli.said import Said, as_json
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = [sys.executable, "-c", "import sys; sys.argv[0] = 'office'; from office_tasks.cli import main; main()"]
-
-
-class Said(NamedTuple):
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture
@@ -64,9 +57,7 @@ def why(run, broker_away):
     """Return what is said of an id, as JSON; the text for people holds every sentence of it too."""
 
     def ask(named):
-        said = run("why", str(named), "--json")
-        assert (said.code, said.err) == (0, ""), said
-        document = json.loads(said.out)
+        document = as_json(run, "why", str(named))
         told = run("why", str(named)).out
         for sentence in [*document["now"], *(one for part in ("wakes", "runs") for row in document[part]
                                              for one in row["sentences"])]:  # fmt: skip

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from office_tasks import create_task
+from tests.cli.said import as_json
 
 pytestmark = pytest.mark.usefixtures("board")
-
-
-def listed(run, *words):
-    said = run(*words, "--json")
-    assert said.code == 0, said.err
-    return json.loads(said.out)
 
 
 def test_an_office_is_set_up_by_commands_alone(run):
@@ -26,20 +19,20 @@ def test_an_office_is_set_up_by_commands_alone(run):
     ):
         said = run(*words)
         assert (said.code, said.err) == (0, ""), words
-    studio = {row["id"]: row for row in listed(run, "workspace", "list")}["studio"]
+    studio = {row["id"]: row for row in as_json(run, "workspace", "list")}["studio"]
     assert (studio["name"], studio["agents"], studio["tasks"], studio["paused"]) == ("The studio", 1, 1, False)
-    (ada,) = listed(run, "agent", "list", "--workspace", "studio")
+    (ada,) = as_json(run, "agent", "list", "--workspace", "studio")
     assert (ada["role"], ada["permissions"], ada["status"]) == ("ceo", ["assign", "approve"], "active")
-    (doing,) = listed(run, "step", "list", "--workspace", "studio")
+    (doing,) = as_json(run, "step", "list", "--workspace", "studio")
     assert (doing["auto_start"], doing["primary_agent_id"]) == (True, "ada")
-    (door,) = listed(run, "task", "list", "--workspace", "studio")
+    (door,) = as_json(run, "task", "list", "--workspace", "studio")
     assert (door["title"], door["runner_id"], door["assignment_generation"]) == ("Paint the door", "ada", 0)
 
 
 def test_creating_with_an_assignee_wakes_and_show_says_what_was_decided(run):
     said = run("task", "create", "acme", "Paint", "--task", "T1", "--step", "start", "--assignee", "ana")
     assert (said.code, said.out) == (0, "created task T1\nwake of ana: queued\n")
-    shown = listed(run, "task", "show", "T1")
+    shown = as_json(run, "task", "show", "T1")
     (wake,) = shown["wakes"]
     assert (shown["runner_id"], wake["outcome"], wake["gate"]) == ("ana", "queued", "insert")
     assert "insert" in run("task", "show", "T1").out
@@ -53,7 +46,7 @@ def test_assigning_says_what_came_of_the_wake(run):
     run("agent", "stop", "ana")
     refused = run("task", "assign", "T1", "ana")
     assert (refused.code, refused.out.splitlines()[1]) == (0, "wake of ana: none (agent_not_wakeable, decided)")
-    result = listed(run, "task", "assign", "T1", "bob", "--caller", "bob")
+    result = as_json(run, "task", "assign", "T1", "bob", "--caller", "bob")
     assert (result["generation"], result["wakes"][0]["agent_profile_id"]) == (5, "bob")
 
 
@@ -69,7 +62,7 @@ def test_lists_for_people_have_a_head_and_a_line_for_each_row(run):
 def test_tasks_are_listed_the_newest_first_and_no_more_than_asked_for(run):
     for number in range(3):
         create_task("acme", "One of three", task_id=f"T{number}")
-    assert [row["id"] for row in listed(run, "task", "list", "--limit", "2")] == ["T2", "T1"]
+    assert [row["id"] for row in as_json(run, "task", "list", "--limit", "2")] == ["T2", "T1"]
 
 
 @pytest.mark.parametrize(

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from office_tasks import admin, create_task
 from office_tasks.producers.assignments import assign_task
 from recovery.sweep import sweep_once
 from tests.admission.rows import store_run
+from tests.cli.said import as_json, told
 
 SENTENCE = {"pause": "paused", "stop": "stopped", "resume": "active"}
-
-
-def told(run, *words):
-    said = run(*words)
-    assert (said.code, said.err) == (0, ""), said
-    return said.out.splitlines()
-
-
-def as_json(run, *words):
-    return json.loads("\n".join(told(run, *words, "--json")))
 
 
 def status(board, agent="ana"):

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 
 import pytest
 
 from office_tasks import admin, enter_step
 from tests.admission.rows import store_run
-
-
-def told(run, *words):
-    said = run(*words)
-    assert (said.code, said.err) == (0, ""), said
-    return said.out.splitlines()
-
-
-def as_json(run, *words):
-    return json.loads("\n".join(told(run, *words, "--json")))
+from tests.cli.said import as_json, told
 
 
 @pytest.fixture

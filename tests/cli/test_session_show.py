@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 
 import pytest
@@ -16,6 +15,7 @@ from office_tasks.producers.creation import create_task
 from office_tasks.producers.deletion import delete_agent
 from office_tasks.producers.participants import add_participant, claim_seat, remove_participant
 from office_tasks.producers.steps import enter_step
+from tests.cli.said import as_json
 from tests.support import T0, after
 
 
@@ -30,12 +30,7 @@ def quiet():
 def shown(run):
     """Return what the command says of a task, as JSON."""
 
-    def shown(task="T1"):
-        said = run("session", "show", task, "--json")
-        assert (said.code, said.err) == (0, ""), said
-        return json.loads(said.out)
-
-    return shown
+    return lambda task="T1": as_json(run, "session", "show", task)
 
 
 @pytest.fixture

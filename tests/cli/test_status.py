@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from structlog.testing import capture_logs
 
@@ -14,6 +12,7 @@ from office_tasks.producers.participants import add_participant, remove_particip
 from office_tasks.producers.pauses import pause_workspace
 from tests.admission.rows import store_agent_assignments, store_run
 from tests.cli.moments import ago, begin, coming, utc
+from tests.cli.said import as_json
 from tests.cli.test_session_show import open_session
 from tests.cli.test_why import claim, end
 from tests.recovery.conftest import cut_off  # noqa: F401 - a fixture
@@ -33,24 +32,14 @@ def quiet():
 def status(run, board, broker_away):
     """Return the state of the office as JSON."""
 
-    def ask():
-        said = run("status", "--json")
-        assert (said.code, said.err) == (0, ""), said
-        return json.loads(said.out)
-
-    return ask
+    return lambda: as_json(run, "status")
 
 
 @pytest.fixture
 def told(run, board, broker_away):
     """Return the state of the office as people read it: lines, by what they begin with."""
 
-    def ask():
-        said = run("status")
-        assert (said.code, said.err) == (0, ""), said
-        return [" ".join(line.split()) for line in said.out.splitlines()]
-
-    return ask
+    return lambda: [" ".join(line.split()) for line in run("status").lines()]
 
 
 def test_an_empty_office(told, broker_away):
@@ -176,8 +165,6 @@ def test_ended_runs_are_those_of_the_last_analyze(board, status):
 def test_a_real_broker_and_its_workers(board, celery_setup, run_process, office_env):
     """As a process: what waits in each queue that nobody takes, and each worker with its queues."""
     celery_setup.app.send_task("office.execute_run", queue="execution", ignore_result=True)
-    said = run_process("status", "--json", **office_env)
-    assert (said.code, said.err) == (0, ""), said
-    seen = json.loads(said.out)["broker"]
+    seen = run_process("status", "--json", **office_env).document()["broker"]
     assert (seen["error"], seen["waiting"]) == (None, {"admission": 0, "recovery": 0, "execution": 1})
     assert list(seen["workers"].values()) == [["admission", "recovery"]]
