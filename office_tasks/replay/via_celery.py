@@ -205,11 +205,8 @@ def run(
     flight = Flight(stage, app, tally, complain)
     batches = stage.prepared(found)
     pause = threading.Event()
-    while True:
-        if stop.is_set():
-            if flight.is_over:
-                return
-        else:
+    while not (stop.is_set() and flight.is_over):
+        if not stop.is_set():
             advance(_fill(flight, batches))
             flight.launch()
             if flight.is_empty:

@@ -46,28 +46,17 @@ def test_an_assignment_commits_everything_at_once(t1):
         "generation": 1,
         "previous_runner_id": None,
         "cancelled_retries": [],
-        "wakes": [
-            {
-                "wake_id": "m1#1",
-                "agent_profile_id": "ana",
-                "reason": "task_assigned",
-                "state": "decided",
-                "outcome": "queued",
-                "refusal": None,
-                "run_id": str(wake["run_id"]),
-            }
-        ],
+        "wakes": [{
+            "wake_id": "m1#1", "agent_profile_id": "ana", "reason": "task_assigned",
+            "state": "decided", "outcome": "queued", "refusal": None, "run_id": str(wake["run_id"]),
+        }],
         "runs": [str(wake["run_id"])],
-    }
+    }  # fmt: skip
     assert (runners(t1), task_of(t1)["assignment_generation"]) == (["ana"], 1)
     assert (wake["mutation_id"], wake["generation"], wake["producer"]) == ("m1", 1, "assign_task")
     [mutation] = t1.rows("SELECT * FROM mutations WHERE id = 'm1'")
-    assert (mutation["kind"], mutation["generation"], mutation["actor_type"], mutation["actor_id"]) == (
-        "assign_task",
-        1,
-        "agent",
-        "bob",
-    )
+    assert (mutation["kind"], mutation["generation"]) == ("assign_task", 1)
+    assert (mutation["actor_type"], mutation["actor_id"]) == ("agent", "bob")
     assert mutation["result"] == result
     assert t1.rows("SELECT task_id, type, changed FROM events WHERE mutation_id = 'm1'") == [
         {"task_id": "T1", "type": "task_assignee_changed", "changed": ["assignee"]}

@@ -111,6 +111,19 @@ def test_a_merge_misses_whatever_else_stopped_the_row_being_mergeable(board, mak
     assert board.run(first.run_id)["payload"] == {"n": 1}
 
 
+def claim_all(engine, done) -> list:
+    """Claim until nothing is left after `done`; return what each claim saw."""
+    claimed = []
+    while True:
+        last = done.is_set()
+        with engine.begin() as connection:
+            row = connection.execute(CLAIM).one_or_none()
+        if row is not None:
+            claimed.append(row)
+        elif last:
+            return claimed
+
+
 def test_no_wake_is_lost_between_merges_and_claims(board, make_test_engine):
     """ADM-4.4: 4 threads merge 240 wakes while 2 claim: each wake is counted once, each claim saw the last merge."""
     engine = make_test_engine(pool_size=6)
@@ -119,19 +132,8 @@ def test_no_wake_is_lost_between_merges_and_claims(board, make_test_engine):
     def produce(thread: int) -> list:
         return [admit(engine, board.wake(payload={"by": [thread, n]}), instant=T0) for n in range(60)]
 
-    def consume() -> list:
-        claimed = []
-        while True:
-            last = done.is_set()
-            with engine.begin() as connection:
-                row = connection.execute(CLAIM).one_or_none()
-            if row is not None:
-                claimed.append(row)
-            elif last:
-                return claimed
-
     with in_background() as start:
-        consumers = [start(consume) for _ in range(2)]
+        consumers = [start(claim_all, engine, done) for _ in range(2)]
         producers = [start(produce, thread) for thread in range(4)]
         answers = [answer for producer in producers for answer in producer.result()]
         done.set()

@@ -244,22 +244,6 @@ def test_what_was_asked_of_the_displaced_is_withdrawn(stage):
     twice = review(stage, ["reviewer", "reviewer"])
     retry = review(stage, ["reviewer"], retry_at=after(hours=1))
     retry_of_both = review(stage, ["approver", "reviewer"], retry_at=after(hours=1))
-    untouched = [
-        review(stage, ["approver"]),
-        review(stage, []),
-        review(stage, "reviewer"),
-        review(stage, None),
-        review(stage, ["reviewers", "Reviewer", 7, None, ["reviewer"]]),
-        review(stage, ["reviewer"], agent="cleo"),
-        review(stage, ["reviewer"], task="T2"),
-        review(stage, ["reviewer"], reason="task_assigned"),
-        review(stage, ["reviewer"], status="claimed"),
-        review(stage, ["reviewer"], status="finished"),
-        review(stage, ["reviewer"], status="failed"),
-        store_run(stage.board, payload={"task_id": "T1"}, reason="task_review_requested"),
-        store_run(stage.board, payload={"task_id": "T1", "roles": {"reviewer": 1}}, reason="task_review_requested"),
-    ]
-    before = {one: stage.board.run(one) for one in untouched}
 
     did = stage.claim("reviewer", at=after(hours=2))
 
@@ -276,6 +260,29 @@ def test_what_was_asked_of_the_displaced_is_withdrawn(stage):
         run = stage.board.run(run_id)
         assert (run["status"], run["scheduled_retry_at"], run["cancel_reason"]) == ("queued", retry_at, None)
         assert run["payload"] == {"task_id": "T1", "roles": ["approver"], "note": "kept"}
+
+
+def test_nothing_else_is_withdrawn(stage):
+    """SES-3.2: not for another role, agent, task or reason; not what is claimed or over; no payload is misread."""
+    stage.create()
+    stage.seat("reviewer", "ana")
+    untouched = [
+        review(stage, ["approver"]),
+        review(stage, []),
+        review(stage, "reviewer"),
+        review(stage, None),
+        review(stage, ["reviewers", "Reviewer", 7, None, ["reviewer"]]),
+        review(stage, ["reviewer"], agent="cleo"),
+        review(stage, ["reviewer"], task="T2"),
+        review(stage, ["reviewer"], reason="task_assigned"),
+        review(stage, ["reviewer"], status="claimed"),
+        review(stage, ["reviewer"], status="finished"),
+        review(stage, ["reviewer"], status="failed"),
+        store_run(stage.board, payload={"task_id": "T1"}, reason="task_review_requested"),
+        store_run(stage.board, payload={"task_id": "T1", "roles": {"reviewer": 1}}, reason="task_review_requested"),
+    ]
+    before = {one: stage.board.run(one) for one in untouched}
+    assert stage.claim("reviewer", at=after(hours=2)).result["withdrawn"] == {}
     assert {one: stage.board.run(one) for one in untouched} == before
 
 
