@@ -33,11 +33,6 @@ class Event(NamedTuple):
     assignee_id: str
     caller_agent_id: str
 
-    @property
-    def owes_a_wake(self) -> bool:
-        """Whether somebody is to be woken by it."""
-        return bool(self.assignee_id)
-
 
 class BadLine(NamedTuple):
     """A line that is no event."""

@@ -155,14 +155,14 @@ def generations(stage: Stage, file: Path) -> dict[str, int]:
     last: dict[str, int] = defaultdict(int)
     found = {}
     for event in _events(file):
-        last[event.task_id] += event.kind == "assign" or event.owes_a_wake
+        last[event.task_id] += event.kind == "assign" or event.assignee_id != ""
         found[stage.mutation_id(event)] = last[event.task_id]
     return found
 
 
 def owing(stage: Stage, file: Path) -> list[str]:
     """Return the mutations of the events that owe a wake, sorted."""
-    return sorted(stage.mutation_id(event) for event in _events(file) if event.owes_a_wake)
+    return sorted(stage.mutation_id(event) for event in _events(file) if event.assignee_id)
 
 
 def _events(file: Path) -> Iterator[Event]:
