@@ -29,7 +29,7 @@ _WAITING: Final = "office_mutations"
 
 
 def assign(session: Session, task_id: str, assignee_id: str, caller_agent_id: str = "") -> str:
-    """Assign a task in the caller's transaction; return the id of the mutation.
+    """Assign a task in the caller's transaction; return the id of the mutation (PRO-6.3).
 
     Args:
         session: on the office's own database; it is neither committed nor rolled back here.
@@ -54,8 +54,17 @@ def enqueue(
 ) -> str:
     """Ask for a wake in the caller's transaction, as `queue_run` does; return the id of the mutation that owes it.
 
+    It follows if, and only if, that transaction commits (PRO-6.3).
+
+    Args:
+        session: on the office's own database; it is neither committed nor rolled back here.
+        agent_profile_id: who is to be woken.
+        reason: why, in a word.
+        payload: any JSON value, of 256 KiB at most.
+        idempotency_key: stored as given, global to the database; none, or an empty one, for a wake without a key.
+
     Raises:
-        InvalidInput: ADM-8.2.
+        InvalidInput: no id or reason, or a payload or a key that cannot be stored (ADM-8).
     """
     mutation_id = str(new_id())
     owed = wake(
