@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
@@ -33,24 +33,19 @@ _OF_CLOSED_TASKS: Final = frozenset({
 })  # fmt: skip
 
 
-class AboutTask(Protocol):
+class About(NamedTuple):
     """A run, as far as its staleness goes."""
 
-    @property
-    def task_id(self) -> str | None: ...  # noqa: D102
-    @property
-    def reason(self) -> str: ...  # noqa: D102
-    @property
-    def agent_profile_id(self) -> str: ...  # noqa: D102
+    task_id: str | None
+    reason: str
+    agent_profile_id: str
 
 
-class StandingTask(Protocol):
+class Stands(NamedTuple):
     """A task, as far as the staleness of its runs goes."""
 
-    @property
-    def status(self) -> str: ...  # noqa: D102
-    @property
-    def runner_id(self) -> str | None: ...  # noqa: D102
+    status: str
+    runner_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +75,7 @@ def begin(engine: Engine) -> Begun | Over | None:
             return None
 
 
-def stale(run: AboutTask, task: StandingTask | None) -> str | None:
+def stale(run: About, task: Stands | None) -> str | None:
     """Return why a run that is claimed now is executed no more, or None (REC-2.3)."""
     if run.task_id is None:
         return None
@@ -93,7 +88,8 @@ def stale(run: AboutTask, task: StandingTask | None) -> str | None:
 
 def _prepare(connection: Connection, run: Claimed) -> Begun | Over:
     agent, task = work.seen(connection, run.agent_profile_id, run.task_id)
-    if why := stale(run, task):
+    about = About(run.task_id, run.reason, run.agent_profile_id)
+    if why := stale(about, Stands(task.status, task.runner_id) if task else None):
         return write(connection, run, Ending("cancel", cancel_reason=why))
     return Begun(run, agent, task, _session(connection, run))
 

@@ -3,42 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
+from db import executions
 from db.explaining import AHEAD
+from office_tasks import termination
+from office_tasks.execution import begin
 from office_tasks.execution.backoff import GAPS
-from office_tasks.execution.begin import stale
 from office_tasks.why.words import Row, agent_in_the_way, at, pause_in_the_way, several
 
 ATTEMPTS: Final = len(GAPS) + 1
 
 # Every reason that a run is cancelled for, in words.
 CANCELLED_BECAUSE: Final[Mapping[str, str]] = {
-    "task_gone": "the task that it names is not there",
-    "runner_changed": "somebody else drives the task now",
-    "task_terminal": "the task was done or cancelled",
-    "operator": "an operator cancelled it",
-    "workspace_paused": "its workspace was paused, with what it executed",
-    "interrupted": "its task was cancelled or given to somebody else while it ran",
-    "task_reassigned": "its task was reassigned while it waited for a retry",
-    "participant_seat_claimed": "it was a review for a seat that another agent claimed",
-    "agent_deleted": "its agent was deleted",
+    begin.TASK_GONE: "the task that it names is not there",
+    begin.RUNNER_CHANGED: "somebody else drives the task now",
+    begin.TASK_TERMINAL: "the task was done or cancelled",
+    executions.OPERATOR: "an operator cancelled it",
+    executions.WORKSPACE_PAUSED: "its workspace was paused, with what it executed",
+    executions.INTERRUPTED: "its task was cancelled or given to somebody else while it ran",
+    termination.REASSIGNED: "its task was reassigned while it waited for a retry",
+    termination.SEAT_CLAIMED: "it was a review for a seat that another agent claimed",
+    termination.AGENT_DELETED: "its agent was deleted",
 }
-
-
-class About(NamedTuple):
-    """What a run is about."""
-
-    task_id: str | None
-    reason: str
-    agent_profile_id: str
-
-
-class Standing(NamedTuple):
-    """How its task stands."""
-
-    status: str
-    runner_id: str | None
 
 
 def became(run: Row) -> list[str]:
@@ -48,9 +35,9 @@ def became(run: Row) -> list[str]:
 
 def is_moot(run: Row, task: Row | None) -> list[str]:
     """Say of a queued run that whoever claims it will cancel it, as its task stands now (REC-2.3)."""
-    about = About(run["task_id"], run["reason"], run["agent_profile_id"])
-    stands = Standing(task["status"], task["runner_id"]) if task else None
-    why = stale(about, stands) if run["status"] == "queued" else None
+    about = begin.About(run["task_id"], run["reason"], run["agent_profile_id"])
+    stands = begin.Stands(task["status"], task["runner_id"]) if task else None
+    why = begin.stale(about, stands) if run["status"] == "queued" else None
     return [f"Whoever takes it up cancels it: {CANCELLED_BECAUSE[why]}."] if why else []
 
 
