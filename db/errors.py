@@ -12,6 +12,9 @@ SHUTDOWN: Final = frozenset({"57P01", "57P02", "57P03", "53300"})
 CONFLICT: Final = frozenset({"40001", "40P01"})
 LOCK_TIMEOUT: Final = "55P03"
 UNIQUE_VIOLATION: Final = "23505"
+DATA_EXCEPTION: Final = "22"
+# The function of the server's that a RAISE of PL/pgSQL comes from, whatever SQLSTATE it chose.
+RAISED: Final = "exec_stmt_raise"
 
 
 class DbError(Exception):
@@ -79,4 +82,10 @@ def brief(error: BaseException) -> str:
     if driver.sqlstate is None:
         # libpq's own words: where it tried to connect, and why it could not; never a password.
         return f"no answer: {str(driver).partition(chr(10))[0] or type(driver).__name__}"
-    return f"{driver.sqlstate}: {driver.diag.message_primary}"
+    said = type(driver).__name__ if _may_repeat_a_value(driver) else driver.diag.message_primary
+    return f"{driver.sqlstate}: {said}"
+
+
+def _may_repeat_a_value(driver: psycopg.Error) -> bool:
+    """Tell whether the sentence may hold what a statement worked on: a value that is no number, a trigger's words."""
+    return (driver.sqlstate or "").startswith(DATA_EXCEPTION) or driver.diag.source_function == RAISED

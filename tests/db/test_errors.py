@@ -38,7 +38,28 @@ def test_each_state_the_server_raises_is_told_apart(worker_engine, state):
     assert is_conflict(error) == (state in CONFLICTS)
     kinds = {retries.CONNECTION_LOST: LOST, retries.CONFLICT: CONFLICTS, retries.STALLED: STALLS, None: OTHERS}
     assert [kind for kind, states in kinds.items() if state in states] == [retries.kind_of(error)]
-    assert brief(error) == f"{state}: said", "no statement, no parameter"
+    assert brief(error) == f"{state}: {type(error.orig).__name__}", "not what a trigger says"
+
+
+SECRET = "canary-7f3a"
+VALUES = {
+    "22P02": "SELECT CAST('canary-7f3a' AS integer)",
+    "22007": "SELECT CAST('canary-7f3a' AS date)",
+    "23514": "INSERT INTO wanted VALUES ('canary-7f3a', 'x')",
+    "23502": "INSERT INTO wanted VALUES ('yes', NULL)",
+    "23505": "INSERT INTO wanted VALUES ('yes', 'canary-7f3a'), ('yes', 'canary-7f3a')",
+}
+
+
+@pytest.mark.parametrize("state", VALUES)
+def test_no_value_is_told(connection, state):
+    """OPS-1.3, OPS-4: what a constraint found wrong and what is no number are named without what they were."""
+    connection.execute(text("CREATE TEMPORARY TABLE wanted (word text CHECK (word = 'yes'), id text NOT NULL UNIQUE)"))
+    with pytest.raises(DBAPIError) as caught, connection.begin_nested():
+        connection.execute(text(VALUES[state]))
+    assert brief(caught.value).startswith(f"{state}: ")
+    assert SECRET not in brief(caught.value)
+    assert ("wanted" in brief(caught.value)) == (state in ("23514", "23502", "23505"))
 
 
 def test_a_terminated_backend(engine, make_test_engine):
