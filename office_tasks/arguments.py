@@ -6,9 +6,13 @@ reasons, roles and statuses as they are, of payloads, titles and texts only thei
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, Final
+
+from office_tasks.errors import InvalidInput, is_word
 
 # Every parameter in its order; those with a star hold what people or agents wrote.
 ARGUMENTS: Final[Mapping[str, str]] = {
@@ -40,8 +44,8 @@ ARGUMENTS: Final[Mapping[str, str]] = {
 }
 
 _HIDDEN: Final = "*"
+_signature: Final = cache(inspect.signature)
 _NAMES: Final = {task: tuple(row.split()) for task, row in ARGUMENTS.items()}
-_LONGEST: Final = 255
 _LARGEST: Final = 2**63
 
 
@@ -59,6 +63,33 @@ def reported(task: str, args: object, kwargs: object) -> tuple[str, str]:
     given = args if isinstance(args, list | tuple) else () if args is None else (args,)
     named = kwargs if isinstance(kwargs, Mapping) else {} if kwargs is None else {"": kwargs}
     return repr(tuple(_positional(names, given))), repr(dict(_by_name(names, named)))
+
+
+def check_call(task: str, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Let a call pass that `function` can take.
+
+    Python's own refusal would repeat the names of arguments that nobody knows, and they may say anything.
+
+    Raises:
+        InvalidInput: the sentence names parameters only, never what was given.
+    """
+    try:
+        _signature(function).bind(*args, **kwargs)
+    except TypeError:
+        raise InvalidInput(f"{task} cannot be called so: {'; '.join(_faults(function, args, kwargs))}") from None
+
+
+def _faults(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterable[str]:
+    parameters = _signature(function).parameters
+    names = list(parameters)
+    placed, rest = names[: len(args)], names[len(args) :]
+    if excess := len(args) - len(placed):
+        yield f"{excess} more than its {len(names)} arguments"
+    if unknown := len(kwargs.keys() - set(names)):
+        yield f"{unknown} by an unknown name"
+    yield from (f"{name} is given twice" for name in placed if name in kwargs)
+    without = (name for name in rest if name not in kwargs and parameters[name].default is inspect.Parameter.empty)
+    yield from (f"{name} is missing" for name in without)
 
 
 def _positional(names: tuple[str, ...], given: list[Any] | tuple[Any, ...]) -> Iterable[object]:
@@ -88,7 +119,7 @@ def _excess(count: int, value: object) -> str:
 def _is_plain(value: object) -> bool:
     """Tell an id or a word from prose that was put in its place."""
     if isinstance(value, str):
-        return len(value) <= _LONGEST and not any(map(str.isspace, value))
+        return is_word(value)
     return isinstance(value, bool) or (isinstance(value, int) and abs(value) < _LARGEST)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-import structlog
 from celery import Task
 from celery.exceptions import Reject
 from kombu.exceptions import EncodeError
@@ -15,8 +14,10 @@ from db import deliveries
 from db.engine import autocommit
 from db.errors import brief
 from office_tasks import retries
+from office_tasks.arguments import check_call
 from office_tasks.errors import DatabaseError, Forbidden, InvalidInput, NotFound, Refused
 from office_tasks.ids import new_id
+from office_tasks.logs import named
 from office_tasks.messages import check_id
 
 if TYPE_CHECKING:
@@ -39,8 +40,9 @@ class OfficeTask(Task):  # type: ignore[misc]  # Celery has no types
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - Celery's own signature
         """Run the task; what passes is retried, what a database says is said without its statement."""
-        with structlog.contextvars.bound_contextvars(celery_task_id=self.request.id, celery_task_name=self.name):
+        with named(self.request.id, self.name):
             try:
+                check_call(self.name, self.run, args, kwargs)
                 return self.run(*args, **kwargs)
             except Exception as error:  # noqa: BLE001 - every kind is raised again, as itself or as its retry
                 self._retry_what_passes(error)

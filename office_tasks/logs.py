@@ -5,17 +5,16 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
-from typing import Final, TextIO
+from collections.abc import Iterator
+from typing import Any, Final, TextIO
 
 import structlog
+from celery._state import get_current_task
 from celery.app import trace
-from structlog.typing import Processor
+from structlog.typing import EventDict, Processor
 
-_SHARED: Final[tuple[Processor, ...]] = (
-    structlog.contextvars.merge_contextvars,
-    structlog.processors.add_log_level,
-    structlog.processors.TimeStamper(fmt="iso", utc=True),
-)
+_TASK_ID: Final = "celery_task_id"
+_TASK_NAME: Final = "celery_task_name"
 
 
 class _Line(structlog.WriteLogger):
@@ -29,7 +28,7 @@ class _Line(structlog.WriteLogger):
 
 
 def configure_logs(level: str, stream: TextIO | None = None) -> None:
-    """Configure the logs of this process.
+    """Configure the logs of this process; warnings are among them (OPS-1.3).
 
     Args:
         level: messages under it are dropped.
@@ -46,7 +45,7 @@ def configure_logs(level: str, stream: TextIO | None = None) -> None:
     handler = logging.StreamHandler(out)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=list(_SHARED),
+            foreign_pre_chain=[_task_of_record, *_SHARED],
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_renderers(out)],
         )
     )
@@ -56,9 +55,42 @@ def configure_logs(level: str, stream: TextIO | None = None) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
+    logging.captureWarnings(capture=True)
+
+
+@contextlib.contextmanager
+def named(task_id: str | None, task_name: str) -> Iterator[None]:
+    """Have each line that is logged meanwhile carry this Celery task's id and name."""
+    with structlog.contextvars.bound_contextvars(**{_TASK_ID: task_id, _TASK_NAME: task_name}):
+        yield
+
+
+def _task_of_record(_logger: Any, _method: str, line: EventDict) -> EventDict:  # noqa: ANN401 - structlog's own signature
+    """Take from a line of Celery's own which task it is about: it gives that along for whoever formats it."""
+    about = getattr(line["_record"], "data", None)
+    if isinstance(about, dict) and "id" in about and "name" in about:
+        line.setdefault(_TASK_ID, about["id"])
+        line.setdefault(_TASK_NAME, about["name"])
+    return line
+
+
+def _task_at_work(_logger: Any, _method: str, line: EventDict) -> EventDict:  # noqa: ANN401 - structlog's own signature
+    """Name the Celery task that this thread works on, before our code begins and after it ended too."""
+    if _TASK_ID not in line and (task := get_current_task()):
+        line[_TASK_ID], line[_TASK_NAME] = task.request.id, task.name
+    return line
 
 
 def _renderers(out: TextIO) -> tuple[Processor, ...]:
     if out.isatty():
-        return (structlog.dev.ConsoleRenderer(),)
+        # structlog's own choice would print the local variables of each frame, payloads and passwords among them.
+        return (structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),)
     return (structlog.processors.format_exc_info, structlog.processors.JSONRenderer())
+
+
+_SHARED: Final[tuple[Processor, ...]] = (
+    structlog.contextvars.merge_contextvars,
+    _task_at_work,
+    structlog.processors.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from db.board import Person
-from office_tasks.errors import Forbidden, NotFound
+from office_tasks.errors import Forbidden, NotFound, shown
 
 ASSIGN: Final = "assign"
 APPROVE: Final = "approve"
@@ -22,7 +22,7 @@ def require(permission: str, caller_id: str | None, caller: Person | None) -> No
     if caller_id is None:
         return
     if caller is None:
-        raise Forbidden(f"caller {caller_id!r} is no agent of this office, so it may not {permission}")
+        raise Forbidden(f"caller {shown(caller_id)} is no agent of this office, so it may not {permission}")
     own = caller.permissions
     held = frozenset(own) if own is not None else _BY_ROLE.get(caller.role, frozenset())
     if permission not in held:
@@ -39,6 +39,6 @@ def belongs(caller_id: str | None, caller: Person | None, workspace_id: str) -> 
     if caller_id is None:
         return
     if caller is None:
-        raise NotFound(f"there is no agent {caller_id!r}")
+        raise NotFound(f"there is no agent {shown(caller_id)}")
     if caller.workspace_id != workspace_id:
         raise Forbidden(f"agent {caller_id!r} is not of workspace {workspace_id!r}")

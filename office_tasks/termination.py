@@ -20,7 +20,7 @@ from db.capacity import Capacity, Unresolved
 from db.engine import autocommit
 from db.errors import DbError, brief
 from office_tasks import telemetry, validation
-from office_tasks.errors import InvalidInput
+from office_tasks.errors import InvalidInput, shown
 from office_tasks.faults import fault_point
 
 log: Final = structlog.stdlib.get_logger("office")
@@ -52,7 +52,7 @@ def guard(task_id: object, agent_profile_id: object, reason: object) -> Guard:
         InvalidInput: another reason, or an identifier that is none; an empty one is nobody's.
     """
     if not isinstance(reason, str) or reason not in GUARDED:
-        raise InvalidInput(f"reason: must be one of {', '.join(GUARDED)}, not {repr(reason)[:60]}")
+        raise InvalidInput(f"reason: must be one of {', '.join(GUARDED)}, not {shown(reason)}")
     task = validation.optional_identifier("task_id", task_id) or ""
     return Guard(task, validation.optional_identifier("agent_profile_id", agent_profile_id) or "", reason)
 

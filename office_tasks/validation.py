@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from db.states import SEAT_ROLES
-from office_tasks.errors import InvalidInput
+from office_tasks.errors import InvalidInput, shown
 
 MAX_IDENTIFIER_BYTES: Final = 255
 MAX_KEY_BYTES: Final = 1_024
@@ -70,7 +70,7 @@ def run_id(value: object) -> uuid.UUID:
     except ValueError as error:
         if isinstance(error, InvalidInput):
             raise
-        raise InvalidInput(f"run_id: must be a UUID, not {repr(value)[:60]}") from None
+        raise InvalidInput(f"run_id: must be a UUID, not {shown(value)}") from None
 
 
 def seat_role(value: object) -> str:
@@ -80,7 +80,7 @@ def seat_role(value: object) -> str:
         InvalidInput: any other.
     """
     if not isinstance(value, str) or value not in SEAT_ROLES:
-        raise InvalidInput(f"role: must be one of {', '.join(SEAT_ROLES)}, not {repr(value)[:60]}")
+        raise InvalidInput(f"role: must be one of {', '.join(SEAT_ROLES)}, not {shown(value)}")
     return value
 
 

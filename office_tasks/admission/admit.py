@@ -26,7 +26,7 @@ from office_tasks.admission.windows import (
     COALESCE_WINDOW,
     DUPLICATE_LOOKBACK,
 )
-from office_tasks.errors import POISONED, NotFound, PauseGateUnavailable, WorkspacePaused
+from office_tasks.errors import POISONED, NotFound, PauseGateUnavailable, WorkspacePaused, shown
 from office_tasks.faults import fault_point
 from office_tasks.ids import new_id
 
@@ -214,7 +214,7 @@ def _refused_by_the_index(attempt: Attempt) -> Answer | None:
 def _standing_answer(connection: Connection, wake: Wake) -> Answer:
     row = recorded(connection, wake.id)
     if row is None:
-        raise NotFound(f"there is no wake {wake.id!r}")
+        raise NotFound(f"there is no wake {shown(wake.id)}")
     return from_row(wake.id, row)
 
 

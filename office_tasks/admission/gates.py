@@ -11,7 +11,7 @@ from db.states import WAKEABLE
 from office_tasks.admission.allowance import Standing, standing
 from office_tasks.admission.decision import Decision, Outcome
 from office_tasks.admission.wake import Wake
-from office_tasks.errors import AgentNotFound, AgentNotWakeable, PauseGateUnavailable, WorkspacePaused
+from office_tasks.errors import AgentNotFound, AgentNotWakeable, PauseGateUnavailable, WorkspacePaused, shown
 
 
 class WhenUnread(Enum):
@@ -25,7 +25,7 @@ class WhenUnread(Enum):
 def agent_status(wake: Wake, facts: Facts) -> Decision | None:
     """Gate 1: refuse an agent that does not exist or may not be woken."""
     if facts.agent_status is None:
-        return _refuse(AgentNotFound, f"there is no agent {wake.agent_profile_id!r}")
+        return _refuse(AgentNotFound, f"there is no agent {shown(wake.agent_profile_id)}")
     if facts.agent_status != WAKEABLE:
         return _refuse(AgentNotWakeable, f"agent {wake.agent_profile_id!r} is {facts.agent_status}")
     return None

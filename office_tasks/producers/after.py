@@ -20,7 +20,7 @@ from db.engine import autocommit
 from db.errors import brief
 from office_tasks import validation
 from office_tasks.admission import Answer, Outcome, Wake, admit, poison, stored
-from office_tasks.errors import NotFound, WorkspacePaused
+from office_tasks.errors import NotFound, WorkspacePaused, shown
 from office_tasks.termination import Guard, end_unless_retained
 
 log: Final = structlog.stdlib.get_logger("office")
@@ -51,7 +51,7 @@ def settle(engine: Engine, mutation_id: str, instant: dt.datetime | None = None)
     """
     known = find(engine, validation.identifier("mutation_id", mutation_id))
     if known is None:
-        raise NotFound(f"there is no mutation {mutation_id!r}")
+        raise NotFound(f"there is no mutation {shown(mutation_id)}")
     if known.result is not None:
         return dict(known.result)
     wakes = stored_wakes(engine, mutation_id)

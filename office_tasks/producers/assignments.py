@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 
 from db import assigning, board
 from office_tasks import validation
-from office_tasks.errors import InvalidInput, NotFound
+from office_tasks.errors import InvalidInput, NotFound, shown
 from office_tasks.ids import new_id
 from office_tasks.permissions import ASSIGN
 from office_tasks.producers.after import Interrupt, Result
@@ -65,7 +65,7 @@ def check_agent(
     if agent_profile_id is None:
         return
     if agent_profile_id not in people:
-        raise NotFound(f"{field}: there is no agent {agent_profile_id!r}")
+        raise NotFound(f"{field}: there is no agent {shown(agent_profile_id)}")
     if people[agent_profile_id].workspace_id != workspace_id:
         raise InvalidInput(f"{field}: agent {agent_profile_id!r} is not of workspace {workspace_id!r}")
 
@@ -77,7 +77,7 @@ def unassign(tx: Transaction, found: board.Standing, actor: Actor, guard: Guard)
         NotFound: it is not the agent that sits there.
     """
     if not assigning.has_runner_seat(tx.connection, found, guard.agent_profile_id):
-        raise NotFound(f"agent {guard.agent_profile_id!r} has no runner seat on task {found.task_id!r}")
+        raise NotFound(f"agent {shown(guard.agent_profile_id)} has no runner seat on task {shown(found.task_id)}")
     return _change(tx, found, None, actor, guard)
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from db import comments
 from office_tasks import validation
 from office_tasks.admission.wake import AGENT, USER
-from office_tasks.errors import InvalidInput
+from office_tasks.errors import InvalidInput, shown
 from office_tasks.producers.after import Result
 from office_tasks.producers.lock import locked
 from office_tasks.producers.mutation import THE_USER, Actor, Change, Event, Transaction, commit
@@ -54,7 +54,7 @@ def add_comment(
 
 def _author_type(value: object) -> str:
     if not isinstance(value, str) or value not in AUTHORS:
-        raise InvalidInput(f"author_type: must be user or agent, not {value!r}")
+        raise InvalidInput(f"author_type: must be user or agent, not {shown(value)}")
     return value
 
 

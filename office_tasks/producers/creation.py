@@ -15,7 +15,7 @@ from db import board
 from db.errors import violates
 from office_tasks import keys, reasons, validation
 from office_tasks.admission import Keyless
-from office_tasks.errors import InvalidInput, NotFound
+from office_tasks.errors import InvalidInput, NotFound, shown
 from office_tasks.ids import new_id
 from office_tasks.permissions import ASSIGN, belongs, require
 from office_tasks.producers.after import Result
@@ -186,10 +186,10 @@ def _surroundings(tx: Transaction, columns: Mapping[str, Any]) -> board.Surround
     named = {field: columns[field] for field in ("project_id", "step_id", "parent_id")}
     around = board.surroundings(tx.connection, columns["workspace_id"], **named)
     if not around.workspace:
-        raise NotFound(f"there is no workspace {columns['workspace_id']!r}")
+        raise NotFound(f"there is no workspace {shown(columns['workspace_id'])}")
     for what in ("project", "step", "parent"):
         if (wanted := named[f"{what}_id"]) and not getattr(around, what):
-            raise NotFound(f"there is no {what} {wanted!r} in workspace {columns['workspace_id']!r}")
+            raise NotFound(f"there is no {what} {shown(wanted)} in workspace {shown(columns['workspace_id'])}")
     return around
 
 

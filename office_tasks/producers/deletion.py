@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from db import deleting, sessions
 from office_tasks import validation
-from office_tasks.errors import NotFound
+from office_tasks.errors import NotFound, shown
 from office_tasks.producers.after import Result
 from office_tasks.producers.mutation import THE_USER, Change, Note, Transaction, commit
 from office_tasks.termination import AGENT_DELETED
@@ -32,7 +32,7 @@ def delete_agent(
 def _delete(tx: Transaction, *, agent_profile_id: str) -> Change:
     deleted = deleting.delete_agent(tx.connection, agent_profile_id, AGENT_DELETED, tx.instant)
     if deleted is None:
-        raise NotFound(f"there is no agent {agent_profile_id!r}")
+        raise NotFound(f"there is no agent {shown(agent_profile_id)}")
     ended = sessions.complete_all(tx.connection, agent_profile_id, AGENT_DELETED, tx.instant)
     return Change(
         kind="delete_agent",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from db import board
-from office_tasks.errors import NotFound
+from office_tasks.errors import NotFound, shown
 from office_tasks.permissions import belongs, require
 from office_tasks.producers.mutation import THE_USER, Actor, Transaction
 
@@ -36,6 +36,6 @@ def locked_with(
         require(permission, actor.agent_id, caller)
     found = board.standing(tx.connection, task_id) if exists else None
     if found is None:
-        raise NotFound(f"there is no task {task_id!r}")
+        raise NotFound(f"there is no task {shown(task_id)}")
     belongs(actor.agent_id, caller, found.workspace_id)
     return found, known

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from db import board, seating
 from db.slate import slate
 from office_tasks import validation
-from office_tasks.errors import InvalidInput, NotFound
+from office_tasks.errors import InvalidInput, NotFound, shown
 from office_tasks.ids import new_id
 from office_tasks.permissions import APPROVE
 from office_tasks.producers.after import Result
@@ -150,7 +150,7 @@ def _claim(tx: Transaction, *, task_id: str, role: str, displaced: str, claiming
 def _stand(tx: Transaction, seat: dict[str, Any]) -> None:
     if not seating.stand(tx.connection, seat):
         who, role, task = seat["agent_profile_id"], seat["role"], seat["task_id"]
-        raise NotFound(f"agent {who!r} has no {role} seat of its own on task {task!r} where that stands now")
+        raise NotFound(f"agent {shown(who)} has no {role} seat of its own on task {shown(task)} where that stands now")
 
 
 def _seat(found: board.Standing, role: str, agent_profile_id: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from db import owed, pauses
 from db.engine import autocommit
 from office_tasks import validation
 from office_tasks.admission import stored
-from office_tasks.errors import NotFound
+from office_tasks.errors import NotFound, shown
 from office_tasks.producers.after import Interrupt, Result, admit_owed
 from office_tasks.producers.mutation import THE_USER, Change, Note, Transaction, commit
 
@@ -87,4 +87,4 @@ def _replay(engine: Engine, workspace_id: str, instant: dt.datetime | None) -> d
 
 def _lock(tx: Transaction, workspace_id: str) -> None:
     if not pauses.lock_workspace(tx.connection, workspace_id):
-        raise NotFound(f"there is no workspace {workspace_id!r}")
+        raise NotFound(f"there is no workspace {shown(workspace_id)}")

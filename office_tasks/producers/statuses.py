@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from db import board, readiness
 from db.states import TASK_STATUSES
 from office_tasks import validation
-from office_tasks.errors import InvalidInput
+from office_tasks.errors import InvalidInput, shown
 from office_tasks.ids import new_id
 from office_tasks.producers import comments
 from office_tasks.producers.after import Interrupt, Result
@@ -52,7 +52,7 @@ def set_task_status(
 
 def _status(value: object) -> str:
     if not isinstance(value, str) or value not in TASK_STATUSES:
-        raise InvalidInput(f"status: must be one of {', '.join(TASK_STATUSES)}, not {repr(value)[:60]}")
+        raise InvalidInput(f"status: must be one of {', '.join(TASK_STATUSES)}, not {shown(value)}")
     return value
 
 

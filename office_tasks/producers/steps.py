@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from db import board
 from office_tasks import keys, reasons, validation
 from office_tasks.admission import Keyless
-from office_tasks.errors import InvalidInput, NotFound
+from office_tasks.errors import InvalidInput, NotFound, shown
 from office_tasks.ids import new_id
 from office_tasks.producers.after import Result
 from office_tasks.producers.eligibility import withheld
@@ -60,7 +60,7 @@ def _transition(value: object) -> str | None:
 def _enter(tx: Transaction, *, task_id: str, step_id: str, transition_id: str | None) -> Change:
     before = locked(tx, task_id)
     if not board.has_step(tx.connection, task_id, step_id):
-        raise NotFound(f"there is no step {step_id!r} in workspace {before.workspace_id!r}")
+        raise NotFound(f"there is no step {shown(step_id)} in workspace {shown(before.workspace_id)}")
     moved = _move(tx, task_id, step_id, transition_id or str(new_id()))
     after = board.standing(tx.connection, task_id) if moved else None
     asks = _asks(after, transition_id) if after else []
@@ -84,7 +84,7 @@ def _move(tx: Transaction, task_id: str, step_id: str, transition_id: str) -> bo
     """Tell whether the task was moved now; False when that very transition moved it before."""
     moved = board.enter_step(tx.connection, task_id, step_id, transition_id, tx.instant)
     if not moved and not board.is_recorded(tx.connection, task_id, step_id, transition_id):
-        raise InvalidInput(f"step_transition_id: {transition_id!r} is another move")
+        raise InvalidInput(f"step_transition_id: {shown(transition_id)} is another move")
     return moved
 
 

@@ -113,7 +113,9 @@ def test_hostile_messages_stop_no_worker(worker, caller, subtests):
         assert type(error).__name__ == "NotRegistered"
     for arguments in (["ana"], ["ana"] * 9):
         with subtests.test("wrong arity", given=len(arguments)):
-            assert type(caller.error_of(caller.push([arguments, {}, {}]))) is TypeError
+            error = caller.error_of(caller.push([arguments, {}, {}]))
+            assert type(error) is errors.InvalidInput
+            assert "office.queue_run cannot be called so: " in str(error)
     assert caller.ask("queue_run", "ana", "last")["outcome"] == "queued"
     assert "pickled" not in {run["reason"] for run in caller.board.runs()}
     assert worker.container._container.pid == process
