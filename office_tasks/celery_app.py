@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from functools import cached_property
 from typing import Any
 
 import click
 from celery import Celery, signals
 from celery.app import utils
+from celery.bin.base import CLIContext
 
 from office_tasks.admission.listeners import when_queued
 from office_tasks.arguments import reported
@@ -19,7 +21,21 @@ from office_tasks.execution.signals import Signals
 from office_tasks.exporter import Exporter
 from office_tasks.logs import configure_logs
 from office_tasks.office import Office
-from office_tasks.settings import load
+from office_tasks.settings import Settings, SettingsError, load
+
+
+def _settings() -> Settings:
+    """Read the settings; Celery's own commands end with the sentence of one that cannot work (OPS-2).
+
+    Celery asks for them while it still reads its arguments, where an error would be a trace.
+    """
+    try:
+        return load()
+    except SettingsError as error:
+        command = click.get_current_context(silent=True)
+        if command and isinstance(command.obj, CLIContext):
+            sys.exit(f"office: {error}")
+        raise
 
 
 class OfficeApp(Celery):  # type: ignore[misc]  # Celery has no types
@@ -28,7 +44,7 @@ class OfficeApp(Celery):  # type: ignore[misc]  # Celery has no types
     @cached_property
     def office(self) -> Office:
         """The composition root of this process."""
-        return Office(load())
+        return Office(_settings())
 
     @cached_property
     def executions(self) -> Signals:
@@ -64,6 +80,7 @@ app.add_defaults(lambda: configuration(app.office.settings))
 @signals.celeryd_init.connect
 def _be_a_worker(conf: Any = None, options: Any = None, **_: Any) -> None:  # noqa: ANN401 - Celery's own signature
     """Producers fail fast, workers are patient; and a worker keeps a result until the backend takes it."""
+    _log()  # Celery would only later, and what it warns of first would be no line of the log
     read_json_plainly()
     if threads := (options or {}).get("concurrency"):
         app.office = Office(app.office.settings.model_copy(update={"concurrency": threads}))
@@ -107,9 +124,10 @@ def _close_flower(sender: Any = None, **_: Any) -> None:  # noqa: ANN401 - Celer
     """Keep Flower from showing this app to all, whatever configuration it was given (C31)."""
     command = click.get_current_context(silent=True)
     if sender is app and command and command.info_name == "flower":
-        from office_tasks.watching.doors import keep_closed  # noqa: PLC0415 - no other command needs Flower
+        from office_tasks.watching import doors, quiet  # noqa: PLC0415 - no other command needs Flower
 
-        keep_closed()
+        doors.keep_closed()
+        quiet.keep_quiet(app.office.settings.log_level)
 
 
 @signals.worker_process_shutdown.connect

@@ -77,11 +77,14 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _driver_is_psycopg(self) -> Self:
         try:
-            driver = make_url(self.database_url.get_secret_value()).drivername
+            url = make_url(self.database_url.get_secret_value())
         except (ArgumentError, ValueError):
             raise ValueError("OFFICE_DATABASE_URL is no URL: postgresql+psycopg://user@host:port/database") from None
-        if driver != "postgresql+psycopg":
+        if url.drivername != "postgresql+psycopg":
             raise ValueError("OFFICE_DATABASE_URL must begin with postgresql+psycopg://")
+        # The host is told to whoever cannot connect, and an @ in the password would make the rest of that a part of it.
+        if "@" in (url.host or ""):
+            raise ValueError(f"OFFICE_DATABASE_URL: {urls.ESCAPE}")
         return self
 
     @model_validator(mode="after")

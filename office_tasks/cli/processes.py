@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,8 @@ _QUEUES: Final = ("-Q", "--queues")
 _POOL: Final = ("-P", "--pool")
 _LOG_LEVEL: Final = ("-l", "--loglevel")
 _BASIC_AUTH: Final = ("--basic_auth", "--basic-auth")
+# Options of Celery's and Flower's whose value may be a secret, or a URL with a password in it.
+_SECRET: Final = re.compile(r"--[\w-]*(?:auth|secret|key|pass|api|broker|backend)[\w-]*", re.IGNORECASE)
 _CONFIGURATION: Final = ("--conf",)
 
 
@@ -75,7 +78,14 @@ def _assignments(environment: Mapping[str, str]) -> list[str]:
 
 
 def _masked(words: Sequence[str]) -> list[str]:
-    return [f"{word.partition('=')[0]}=***" if word.startswith(_BASIC_AUTH) else word for word in words]
+    return [_mask(word, before) for before, word in zip(["", *words], words, strict=False)]
+
+
+def _mask(word: str, before: str) -> str:
+    name, joined, _ = word.partition("=")
+    if joined and _SECRET.match(name):
+        return f"{name}=***"
+    return "***" if _SECRET.fullmatch(before) or "@" in word.partition("://")[2] else word
 
 
 def _log_level(given: Sequence[str]) -> list[str]:

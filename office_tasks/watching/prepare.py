@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import logging
 import os
 from pathlib import Path
 from typing import Any, Final
@@ -12,9 +11,9 @@ from flower.urls import handlers, settings
 from tornado.web import url
 
 from office_tasks import app
-from office_tasks.logs import configure_logs
 from office_tasks.watching.doors import keep_closed, lock
 from office_tasks.watching.pages import AdmissionsView, templates
+from office_tasks.watching.quiet import keep_quiet
 
 _DEFAULTS: Final[dict[str, Any]] = {
     "natural_time": True,
@@ -29,9 +28,7 @@ def prepare() -> dict[str, Any]:
     keep_closed()
     # Flower looks results up in whatever app is the default; ours leaves that place to its callers' own.
     app.set_default()
-    configure_logs(app.office.settings.log_level)
-    # At DEBUG, Flower logs the arguments of what is sent through it, and the secret of its cookies.
-    logging.getLogger("flower").setLevel(logging.INFO)
+    keep_quiet(app.office.settings.log_level)
     handlers.insert(0, url(r"/admissions", AdmissionsView, name="admissions"))
     lock(handlers)
     settings["template_loader"] = templates(Path(settings["template_path"]))
