@@ -48,16 +48,19 @@ class OfficeTask(Task):  # type: ignore[misc]  # Celery has no types
                 self._retry_what_passes(error)
                 raise self._told(error) from None
 
-    def apply_async(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - Celery's own signature
-        """Send the message; arguments that are no JSON are refused here, as a worker would.
+    def apply_async(self, args: Any = None, kwargs: Any = None, *more: Any, **options: Any) -> Any:  # noqa: ANN401 - Celery's own signature
+        """Send the message; arguments that do not fit, or are no JSON, are refused here as a worker would.
 
         Raises:
-            InvalidInput: the arguments cannot be encoded, or the task id is no identifier of at most 240 bytes.
+            InvalidInput: the arguments are not those of the task, or cannot be encoded, or the task id is no identifier
+                of at most 240 bytes.
         """
-        if kwargs.get("task_id") is not None:
-            check_id(kwargs["task_id"])
+        if options.get("task_id") is not None:
+            check_id(options["task_id"])
+        if self.typing:
+            check_call(self.name, self.run, args or (), kwargs or {})
         try:
-            return super().apply_async(*args, **kwargs)
+            return super().apply_async(args, kwargs, *more, **options)
         except (EncodeError, RecursionError, ValueError) as error:
             raise InvalidInput(f"the arguments cannot be sent as JSON: {type(error).__name__}") from None
 

@@ -41,7 +41,7 @@ def office_env(office_env, broker, backend, database_url, role):
         "OFFICE_DATABASE_URL": plain(make_url(database_url).set(username=role, password=hidden.DATABASE)),
         "OFFICE_BROKER_URL": guarded(office_env["OFFICE_BROKER_URL"], broker, hidden.BROKER),
         "OFFICE_RESULT_BACKEND": guarded(office_env["OFFICE_RESULT_BACKEND"], backend, hidden.BACKEND),
-        "FLOWER_BASIC_AUTH": f"me:{hidden.FLOWER}",
+        "FLOWER_BASIC_AUTH": f"watcher:{hidden.FLOWER}",
     }
 
 

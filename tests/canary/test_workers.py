@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
-from threading import Event, Thread
 
 import pytest
-from celery.events import EventReceiver
 from redis import Redis
 
 from office_tasks import admin
 from office_tasks.devstack.ports import pick
 from tests.canary.hidden import SOUGHT, WRITTEN, leaks
+from tests.canary.listening import events_of
 from tests.canary.saying import CALLS, DATABASE_ERRORS, PAYLOAD, say_everything
 from tests.integration.faults import setting
 from tests.nodes.verbs import pool_pids, wait_for_log
@@ -23,34 +21,6 @@ from tests.telemetry.scraping import Endpoint
 QUICK = {"OFFICE_VISIBILITY_TIMEOUT": "6", "OFFICE_TIME_LIMIT": "5", "OFFICE_SOFT_TIME_LIMIT": "4"}
 ARGS = ("--without-gossip", "--without-mingle", "--task-events")
 DEBUG = {"OFFICE_LOG_LEVEL": "DEBUG"}
-
-
-@contextmanager
-def events_of(app):
-    """Yield the list of all events that workers send meanwhile."""
-    seen, over = [], Event()
-
-    def listen():
-        with app.connection() as connection:
-            receiver = EventReceiver(connection, handlers={"*": seen.append}, app=app)
-            for _ in receiver.itercapture(limit=None, timeout=1, wakeup=True):
-                if over.is_set():
-                    break
-
-    def until_over():
-        while not over.is_set():
-            try:
-                listen()
-            except TimeoutError:
-                continue
-
-    listener = Thread(target=until_over, daemon=True)
-    listener.start()
-    try:
-        yield seen
-    finally:
-        over.set()
-        listener.join(timeout=10)
 
 
 @pytest.fixture

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
-from tests.flower.flower import Flower
+from tests.flower.flower import OFFICE, Flower
 from tests.integration.caller import Caller
 
 
@@ -25,8 +27,8 @@ def start_flower(node_engine, office_env):
     """Start a Flower: `start_flower("--option", FLOWER_NAME="…")`; it is awaited."""
     started = []
 
-    def start(*words: str, **env: str) -> Flower:
-        started.append(Flower(node_engine, {**office_env, **env}, *words))
+    def start(*words: str, command: Sequence[str] = OFFICE, **env: str) -> Flower:
+        started.append(Flower(node_engine, {**office_env, **env}, command, *words))
         return started[-1].ready()
 
     yield start

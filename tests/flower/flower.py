@@ -1,22 +1,23 @@
-"""A real Flower, as `office flower` starts it, and who visits it."""
+"""A real Flower, as `office flower` or Celery's own command starts it, and who visits it."""
 
 from __future__ import annotations
 
 import base64
 import socket
-import sys
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from tests.canary import hidden
 from tests.nodes.engine import ProcEngine
 from tests.nodes.waiting import until
 from tests.nodes.worker import inherited
 
 USER = "watcher"
-PASSWORD = "open-sesame-5d1c"
-OFFICE = [sys.executable, "-c", "import sys; sys.argv[0] = 'office'; from office_tasks.cli import main; main()"]
+PASSWORD = hidden.FLOWER
+OFFICE = hidden.program("flower")
+CELERY = hidden.program("celery", "flower")
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -29,10 +30,10 @@ class Answered(NamedTuple):
 class Flower:
     """One Flower on a port of its own."""
 
-    def __init__(self, engine: ProcEngine, env: Mapping[str, str], *words: str) -> None:
+    def __init__(self, engine: ProcEngine, env: Mapping[str, str], command: Sequence[str], *words: str) -> None:
         self.port = free_port()
         login = {"FLOWER_BASIC_AUTH": f"{USER}:{PASSWORD}", **inherited(), **env}
-        self.node = engine.run([*OFFICE, "flower", f"--port={self.port}", *words], name="flower", env=login)
+        self.node = engine.run([*command, f"--port={self.port}", *words], name="flower", env=login)
 
     def ready(self) -> Flower:
         until(self._answers, timeout=60, what="Flower's health check")
