@@ -133,9 +133,31 @@ def test_queues_that_are_given_are_the_only_ones(given):
     ],
 )
 def test_flower_does_not_start_open(run_process, words, settings):
+    """C31: no password, no Flower."""
     said = run_process("flower", *words, **settings)
     assert (said.code, said.out) == (1, "")
     assert said.err == "office: Flower without a login is open to all: set FLOWER_BASIC_AUTH=user:password\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "printed"),
+    [
+        ("worker --broker=redis://:secret@h/0", "'--broker=***'"),
+        ("worker --broker redis://:secret@h/0", "--broker '***'"),
+        ("worker -b redis://:secret@h/0", "-b '***'"),
+        ("flower --basic-auth=me:secret --cookie_secret=secret", "'--cookie_secret=***'"),
+        ("flower --basic-auth=me:secret --broker_api=http://me:secret@h/api", "'--broker_api=***'"),
+        ("flower --basic-auth=me:secret --oauth2_secret=secret", "'--oauth2_secret=***'"),
+    ],
+)
+def test_no_secret_of_a_command_line_is_printed(run_process, given, printed):
+    """OPS-1.3, OPS-4: the command that a wrapper prints hides what may be a secret."""
+    said = run_process(*given.split(), "--", "--help")
+    line = said.err.partition("\n")[0]
+    assert printed in line
+    assert "secret@" not in line
+    assert "=secret" not in line
+    assert ":secret" not in line
 
 
 def test_flower_starts_with_our_configuration_and_its_password_is_not_printed(run_process):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from office_tasks.devstack import Postgres
+from tests.nodes.engine import ROOT
 from tests.nodes.waiting import until
 
 NOWHERE = "postgresql+psycopg://office:secret-canary@127.0.0.1:1/office"
@@ -37,6 +38,21 @@ def test_it_works_under_a_prefix(start_flower):
     page = flower.visit("/watch/admissions")
     assert page.status == 200
     assert 'href="/watch/admissions"' in page.body
+
+
+@pytest.mark.office_worker(concurrency=1, args=("--without-gossip", "--without-mingle", "--task-events"))
+def test_a_restarted_flower_has_forgotten_and_the_docs_say_so(start_flower, start_worker, caller, node_engine):
+    """R13: its history is no record: the decision still stands in Postgres, and on our tab."""
+    start_worker()
+    flower = start_flower()
+    sent = caller.send("queue_run", "ana", "manual_resume")
+    assert sent.get(timeout=60)["outcome"] == "queued"
+    until(lambda: sent.id in flower.visit("/api/tasks").body, what="it in Flower's history")
+    node_engine.remove(flower.node)
+    again = start_flower()
+    assert sent.id not in again.visit("/api/tasks").body
+    assert "manual_resume" in again.visit("/admissions").body
+    assert "It is no record" in (ROOT / "docs/flower.md").read_text()
 
 
 @pytest.mark.office_worker(concurrency=1)

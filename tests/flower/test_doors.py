@@ -22,6 +22,7 @@ SHUTDOWN = "/api/worker/shutdown/{}"
 
 
 def test_no_door_opens_without_credentials_or_to_another_machine(flower):
+    """C31: home, task list, worker shutdown and task apply among them, by GET and POST: 401 or 403; loopback alone."""
     for door in DOORS:
         for method in ("GET", "POST"):
             for headers in ({}, {"Authorization": "Basic d2F0Y2hlcjp3cm9uZw=="}, {"Origin": "http://evil.example"}):
@@ -38,6 +39,7 @@ def test_no_door_opens_without_credentials_or_to_another_machine(flower):
 
 
 def test_another_origin_cannot_shut_a_worker_down_and_our_own_can(worker, start_flower):
+    """C31: with valid credentials."""
     flower = start_flower()
     until(lambda: worker.hostname() in flower.visit("/api/workers?refresh=1").body, what="the worker in Flower")
     door = SHUTDOWN.format(worker.hostname())
@@ -67,6 +69,7 @@ OURS = ["--conf=office_tasks/flowerconfig.py"]
     ],
 )
 def test_the_plain_command_does_not_start_open_either(office_env, configuration, env, said):
+    """C31: no password, no Flower; and none with the switch that opens its API."""
     words = [sys.executable, "-m", "celery", "--app=office_tasks", "flower", "--port=0", *configuration]
     ours = {name: value for name, value in inherited().items() if not name.startswith("FLOWER_")}
     done = subprocess.run(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from pathlib import Path
 
 import pytest
 
@@ -80,6 +81,16 @@ EXACT = [
 ]
 
 
+class Touch:
+    """Once it is read, pickled, there is a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
 @pytest.mark.office_worker(concurrency=1)
 def test_bad_input_is_a_typed_error_and_the_worker_goes_on(worker, caller, subtests):
     """ADM-8.2, C16, C30: each row through a real worker: InvalidInput, field and limit named, nothing written."""
@@ -94,7 +105,7 @@ def test_bad_input_is_a_typed_error_and_the_worker_goes_on(worker, caller, subte
 
 
 @pytest.mark.office_worker(concurrency=1)
-def test_hostile_messages_stop_no_worker(worker, caller, subtests):
+def test_hostile_messages_stop_no_worker(worker, caller, subtests, tmp_path):
     """ADM-8.2, R03, R05: what is no message of ours is rejected; a pool of one still has its one place after each."""
     process = worker.container._container.pid
     for number, (name, (body, headers)) in enumerate(MALFORMED.items(), 1):
@@ -105,9 +116,11 @@ def test_hostile_messages_stop_no_worker(worker, caller, subtests):
             assert "id" in headers or type(caller.error_of(message)) is errors.InvalidInput
             assert len(events(worker.logs(), "message_malformed")) == number
     with subtests.test("pickle"):
-        caller.push(pickle.dumps([["ana", "pickled"], {}, {}]), content_type="application/x-python-serialize")
+        harm = pickle.dumps([["ana", "pickled", Touch(tmp_path / "unpickled")], {}, {}])
+        caller.push(harm, content_type="application/x-python-serialize")
         assert caller.ask("queue_run", "ana", "after-pickle")["outcome"] == "queued"
         assert events(worker.logs(), "message_malformed")[-1]["error"] == "ContentDisallowed"
+        assert list(tmp_path.glob("unpickled")) == []
     with subtests.test("unknown task"):
         error = caller.error_of(caller.push([[], {}, {}], headers={"task": "office.zork"}))
         assert type(error).__name__ == "NotRegistered"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 
 from office_tasks import admin
@@ -14,13 +12,14 @@ CALLS = 1_000
 
 def all_kinds(caller):
     """Ask for every outcome and some refusals; return the results."""
-    admin.create_agent(caller.board.engine, "acme", "sam", status="stopped")
-    assigned = partial(caller.send, "queue_run", reason="task_assigned")
-    by_agent = {"task_id": "T1", "actor_type": "agent", "actor_id": "bob"}
     for number in range(6):
         admin.create_agent(caller.board.engine, "acme", f"a{number}")
-        assigned(agent_profile_id=f"a{number}", payload=by_agent).get(timeout=30)
+    admin.create_agent(caller.board.engine, "acme", "sam", status="stopped")
+    by_agent = {"task_id": "T1", "actor_type": "agent", "actor_id": "bob"}
+    # The sixth is one more than the allowance.
+    limited = [caller.send("queue_run", f"a{number}", "task_assigned", by_agent) for number in range(6)]
     return [
+        *limited,
         *(
             caller.send("queue_run", "ana", "manual_resume", {"n": number % 7}, f"k{number % 50}")
             for number in range(CALLS)
@@ -30,11 +29,15 @@ def all_kinds(caller):
 
 
 @pytest.mark.timeout(240)
+@pytest.mark.office_worker(concurrency=1)
 def test_a_thousand_calls_leave_nothing_that_stays(worker, caller, backend):
+    """R06: the result of each outcome and of each refusal is there for its caller, and every key expires."""
     found = [each.get(timeout=120, propagate=False) for each in all_kinds(caller)]
     outcomes = {each["outcome"] for each in found if isinstance(each, dict)}
-    assert {"queued", "deduped"} <= outcomes
-    assert sum(isinstance(each, Exception) for each in found) == 3
+    assert outcomes == {"queued", "coalesced", "deduped", "rate_limited"}
+    assert [each["outcome"] for each in found[:6]] == ["queued"] * 5 + ["rate_limited"]
+    assert [type(each).__name__ for each in found[-3:]] == ["AgentNotWakeable", "AgentNotFound", "InvalidInput"]
+    assert len([each for each in found if isinstance(each, dict)]) == 6 + CALLS
     redis = backend.container.client
     kept = until(lambda: redis.keys("celery-task-meta-*"), what="results")
     assert len(kept) >= CALLS

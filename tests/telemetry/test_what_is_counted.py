@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import sys
 import time
 
 import pytest
 
+from office_tasks.doctor import database
 from tests.integration.faults import setting
 from tests.nodes.waiting import until
 from tests.nodes.worker import inherited
@@ -63,23 +65,32 @@ def last_success(endpoint):
     return endpoint.total(LAST_SUCCESS, job=JOB)
 
 
+def health(board):
+    """Return what `office doctor` makes of beat, by the schedule of these tests."""
+    found = database.examine(board.engine, {JOB: dt.timedelta(seconds=INTERVAL)})
+    return [finding.level for finding in found if finding.check == "beat"]
+
+
 def ticks(endpoint, result):
     return endpoint.total(RECOVERY, job=JOB, result=result)
 
 
 @pytest.mark.office_worker(concurrency=2, queues="recovery")
 def test_a_beat_that_hangs_shows(board, quick_beat, worker, endpoint):
-    """C37: a tick that finds nothing is a success; beat is suspended, its last success goes stale, and it recovers."""
+    """C37: a tick that finds nothing is a success; beat is suspended, its last success goes stale, a health check
+    fails, and both recover."""
     until(lambda: ticks(endpoint, "done") >= 2, what="two ticks")
     assert board.count("runs") == 0
     assert last_success(endpoint) == pytest.approx(time.time(), abs=INTERVAL * 3)
+    assert health(board) == ["ok"]
     quick_beat.pause()
     until(lambda: time.time() - last_success(endpoint) > 3 * INTERVAL, what="three intervals without a success")
     stale, done = last_success(endpoint), ticks(endpoint, "done")
-    until(lambda: time.time() - stale > 5 * INTERVAL, what="two intervals more")
+    until(lambda: health(board) == ["error"], 40, "a health check that fails")
     assert (last_success(endpoint), ticks(endpoint, "done"), ticks(endpoint, "failed")) == (stale, done, 0)
     quick_beat.unpause()
     until(lambda: last_success(endpoint) > stale, what="beat goes on")
+    assert health(board) == ["ok"]
 
 
 @pytest.mark.office_worker(concurrency=2, queues="recovery")
