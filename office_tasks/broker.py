@@ -36,7 +36,8 @@ class Look:
 
 def look(app: Celery, seconds: float = PATIENCE_SECONDS) -> Look:
     """Look at the broker of `app` once; one that is away, or does not answer, costs seconds and is no error."""
-    url = maybe_sanitize_url(app.conf.broker_url)
+    # Of several that are joined it would hide the first password alone.
+    url = ";".join(map(maybe_sanitize_url, app.conf.broker_url.split(";")))
     try:
         with app.connection_for_write() as connection:
             waiting, redis = _waiting(connection), _redis(connection)

@@ -233,6 +233,15 @@ def test_a_stopped_broker(doctor):
     assert "workers" not in found
 
 
+def test_no_password_of_several_brokers_is_told(run, at_broker):
+    """OPS-1.3, OPS-4: of a broker and of those that stand in for it."""
+    at_broker(";".join(f"redis://:{word}-hush@{HOST}:{pick()}/0" for word in ("first", "second", "third")))
+    for words in (("doctor",), ("doctor", "--json"), ("status",), ("status", "--json")):
+        said = run(*words)
+        assert "hush" not in said.out + said.err
+        assert (words[0] == "status") == (said.code == 0)
+
+
 def test_a_redis_that_evicts(doctor, redis_client):
     redis_client.config_set("maxmemory-policy", "allkeys-lru")
     [(level, said, advice)] = doctor()["Redis eviction"]
