@@ -119,7 +119,7 @@ def test_how_often_each_kind_is_retried(worker, caller):
         errors.AgentNotFound,
         errors.InvalidInput,
     ]
-    assert str(caller.error_of(always)) == "40001: could not serialize"
+    assert str(caller.error_of(always)) == "40001: SerializationFailure"
     log = worker.logs()
     counted = [len(retries(log, sent.id)) for sent in (always, twice, unread, missing, invalid)]
     assert counted == [10, 2, 5, 0, 0]

@@ -95,7 +95,7 @@ def test_wakes_that_always_raise_hold_up_nobody(board, leave_owed, at):
         assert passes <= 3
         relay_once(at(seconds=10 + 5 * passes), None, batch=2)
     assert {wake(board, each)["state"] for each in broken} == {"owed"}
-    assert wake(board, broken[0])["last_error"] == "P0001: not bob"
+    assert wake(board, broken[0])["last_error"] == "P0001: RaiseException"
 
 
 def test_the_gap_doubles_from_five_seconds_to_ten_minutes(board, leave_owed, at):
