@@ -8,9 +8,12 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+
+import psycopg
 
 from office_tasks.devstack.ports import pick
 from tests.documents.matching import Ids
@@ -24,10 +27,11 @@ GOES_ON = re.compile(
 READY = {
     "servers": r"^export OFFICE_DATABASE_URL=\S+ OFFICE_BROKER_URL=\S+",
     "worker": r" ready\.",
-    "beat": r"beat: Starting",
+    "beat": r"Sending due task",
     "flower": r"Visit me at (\S+)",
 }
 PATIENCE = 240.0
+WAITING = "SELECT 1 FROM runs WHERE status IN ('queued', 'claimed') LIMIT 1"
 # Nobody's own variables but how packages are found: those are the machine's.
 KEPT = ("PIP_", "UV_", "SSL_", "http", "HTTP", "no_proxy", "NO_PROXY")
 # What cannot be done here to the letter, and what is done for it: the same command over less, or nothing.
@@ -82,6 +86,7 @@ class Reader:
         self.ran: list[str] = []
         self.ports = {port: str(pick()) for port in PORTS}
         self._state = home / "shell"
+        self._settled = ("", 0)
         self._begin()
 
     def _begin(self) -> None:
@@ -130,6 +135,15 @@ class Reader:
         if command.startswith("export OFFICE_DATABASE_URL=") and not self.ports.keys() >= set(SERVERS):
             command = self._printed()
         self._compare(step, self._shell(_instead(command)))
+        if command.startswith("office "):
+            self._pause()
+
+    def _pause(self) -> None:
+        # Whoever types takes longer than beat, which has executed within 5 s what a command queued.
+        if self.ports.keys() >= set(SERVERS) and self._settled[0]:
+            url = f"postgresql://postgres@127.0.0.1:{self.ports['5432']}/postgres"
+            with psycopg.connect(url, autocommit=True) as connection, suppress(TimeoutError):
+                until(lambda: not connection.execute(WAITING).fetchone(), 10, "nothing that waits")
 
     def _printed(self) -> str:
         # Whoever reads types what `office servers` printed.
@@ -197,7 +211,14 @@ class Reader:
         )
         # The home is the reader's own; `docker compose` is the machine's.
         plugins = os.environ.get("DOCKER_CONFIG", str(Path.home() / ".docker"))
-        return {**kept, "DOCKER_CONFIG": plugins, "PATH": path, "HOME": str(self.home), "LANG": "C.UTF-8"}
+        return {
+            **kept,
+            "DOCKER_CONFIG": plugins,
+            "PATH": path,
+            "HOME": str(self.home),
+            "COLUMNS": "110",
+            "LANG": "C.UTF-8",
+        }
 
 
 @cache
