@@ -78,14 +78,15 @@ def parsed(lines):
     [
         ("celery worker -c 1", "ready."),
         ("celery worker -c 1 -l DEBUG", "ready."),
-        ("celery beat --pidfile=", "Sending due task"),
+        # Asleep: Celery's beat that is told to end while it sends may find its own file closed, and dies of that.
+        ("celery beat --pidfile=", "Waking up in"),
         ("celery flower --port=0", "Visit me"),
     ],
 )
 def test_every_line_is_json_from_the_first_to_the_last(start, tmp_path, command, ready):
     """OPS-1.3: of the worker, of beat, of Flower; what Python warns of at their start is a line of the log too."""
     schedule = [f"--schedule={tmp_path / 'schedule'}"] if "beat" in command else []
-    process = start(*command.split(), *schedule, OFFICE_LOG_LEVEL="INFO")
+    process = start(*command.split(), *schedule)
     process.says(ready)
     process.stop()
     said = parsed(process.lines)
