@@ -16,10 +16,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from bench import admission, claims, question, sweep
+from bench import admission, claims, latency, memory, question, sweep, throughput
 from bench.result import Result
 from bench.scale import SMOKE, Scale
 from office_tasks.devstack import Postgres
+from office_tasks.devstack.unwinding import signals_unwind
 from office_tasks.logs import configure_logs
 
 Measure = Callable[[Postgres, Scale], Iterator[Result]]
@@ -29,9 +30,12 @@ MEASURES: dict[str, Measure] = {
     "P2": admission.ratios,
     "P3": admission.growth,
     "P4": admission.never_analyzed,
+    "P5": throughput.rates,
+    "P6": latency.starts,
     "P7": sweep.ticks,
     "P8": claims.rates,
     "P9": question.ratio,
+    "P10": memory.idle,
 }
 RESULTS = Path(__file__).parent / "results"
 # Nothing but us may analyze or write while we measure, and a checkpoint's full pages hit both sides alike.
@@ -53,7 +57,7 @@ def bench(
     log_to_nowhere()
     where = json_file or RESULTS / f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%SZ}.json"
     found: list[Result] = []
-    with Postgres(durable=True, settings=QUIET) as server:
+    with signals_unwind(), Postgres(durable=True, settings=QUIET) as server:
         for measure in chosen:
             for result in measure(server, scale.with_five_million() if five_million else scale):
                 if result.measure in only.split(","):

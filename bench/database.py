@@ -38,7 +38,7 @@ class Office:
 
     def admit(self, actor_type: str) -> Answer:
         """Admit a keyed wake that no gate stops: another task each time, the next of the agents."""
-        agent, task = self._next_agent(), str(new_id())
+        agent, task = self.next_agent(), str(new_id())
         answer = admit(
             self.engine,
             wake(
@@ -67,11 +67,12 @@ class Office:
     def bare_insert(self) -> None:
         """The yardstick: one row, one index, one commit, through the same engine."""
         payload = json.dumps({"task_id": str(new_id()), "actor_type": "user", "actor_id": "somebody"})
-        values = {"id": new_id(), "agent": self._next_agent(), "payload": payload}
+        values = {"id": new_id(), "agent": self.next_agent(), "payload": payload}
         with autocommit(self.engine) as connection:
             connection.execute(_BARE, values)
 
-    def _next_agent(self) -> str:
+    def next_agent(self) -> str:
+        """Return the next of the agents, round and round."""
         self._made += 1
         return f"agent-{self._made % AGENTS + 1}"
 

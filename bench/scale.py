@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Scale:
-    """Rounds, calls or ticks in each, and rows."""
+    """Rounds, calls, ticks, messages or starts in each, rows, and how often memory is looked at."""
 
     rounds: int = 5
     calls: int = 400
@@ -17,6 +17,9 @@ class Scale:
     claims: int = 300
     tasks: tuple[int, ...] = (1_000, 1_000_000)
     ticks: int = 60
+    batch: int = 1_000
+    starts: int = 100
+    memories: int = 3
 
     def with_five_million(self) -> Scale:
         """Return it with the largest size of P3 as well."""
@@ -24,5 +27,15 @@ class Scale:
 
 
 SMOKE = Scale(
-    rounds=1, calls=5, rows_before=50, sizes=(100, 1_000), queued=1_000, claims=5, tasks=(200, 1_000), ticks=2
+    rounds=1,
+    calls=5,
+    rows_before=50,
+    sizes=(100, 1_000),
+    queued=1_000,
+    claims=5,
+    tasks=(200, 1_000),
+    ticks=2,
+    batch=20,
+    starts=3,
+    memories=1,
 )
