@@ -118,7 +118,7 @@ def test_a_retry_that_is_refused_says_why(run, runs):
     [
         (("show", "T1"), "run_id: must be a UUID, not 'T1'"),
         (("cancel", ""), "run_id: must be a UUID, not ''"),
-        (("retry", "x" * 300), f"run_id: must be a UUID, not '{'x' * 59}"),
+        (("retry", "x" * 300), "run_id: must be a UUID, not <text, 300 bytes>"),
         (("show", UNKNOWN), f"there is no run '{UNKNOWN}'"),
         (("cancel", UNKNOWN), f"there is no run '{UNKNOWN}'"),
         (("retry", UNKNOWN), f"there is no run '{UNKNOWN}'"),
