@@ -214,6 +214,7 @@ class Reader:
         return {
             **kept,
             "DOCKER_CONFIG": plugins,
+            "PIP_NO_COMPILE": "1",  # Python compiles what is imported, and most is not
             "PATH": path,
             "HOME": str(self.home),
             "COLUMNS": "110",
