@@ -17,6 +17,7 @@ from office_tasks.arguments import reported
 from office_tasks.base import OfficeTask
 from office_tasks.configuration import PATIENCE_SECONDS, configuration
 from office_tasks.consumer import read_json_plainly
+from office_tasks.envelopes import drop_what_is_none
 from office_tasks.execution.signals import Signals
 from office_tasks.exporter import Exporter
 from office_tasks.logs import configure_logs
@@ -82,6 +83,7 @@ def _be_a_worker(conf: Any = None, options: Any = None, **_: Any) -> None:  # no
     """Producers fail fast, workers are patient; and a worker keeps a result until the backend takes it."""
     _log()  # Celery would only later, and what it warns of first would be no line of the log
     read_json_plainly()
+    drop_what_is_none()
     if threads := (options or {}).get("concurrency"):
         app.office = Office(app.office.settings.model_copy(update={"concurrency": threads}))
     patient = {"socket_timeout": PATIENCE_SECONDS}

@@ -65,6 +65,23 @@ MALFORMED = {
     "unknown compression": ([["ana", "r"], {}, {}], {"compression": "zork"}),
 }
 
+_TAG = {"delivery_tag": "tag", "delivery_info": {"exchange": "", "routing_key": "admission"}}
+# What a Celery that works never puts into a queue.
+NO_ENVELOPES = {
+    "no JSON": b"garbage canary-91c0",
+    "no UTF-8": b"\xff\xfe canary-91c0",
+    "a number": b"5",
+    "a list": b"[1, 2, 3]",
+    "nothing": b"",
+    "too deep": b"[" * 100_000,
+    "an empty object": b"{}",
+    "no delivery tag": json.dumps({"body": "", "properties": {"delivery_info": _TAG["delivery_info"]}}),
+    "a delivery tag that is none": json.dumps({"body": "", "properties": {**_TAG, "delivery_tag": {"a": 1}}}),
+    "no exchange": json.dumps({"body": "", "properties": {**_TAG, "delivery_info": {}}}),
+    "no base64": json.dumps({"body": "canary-91c0 !", "properties": {**_TAG, "body_encoding": "base64"}}),
+    "an unknown encoding": json.dumps({"body": "canary-91c0", "properties": {**_TAG, "body_encoding": "zork"}}),
+}
+
 # What a codec that gives keys a meaning would turn into something else, and numbers beyond a double.
 EXACT = [
     {"__type__": "datetime", "__value__": "2026-01-01T00:00:00"},
@@ -136,6 +153,23 @@ def test_hostile_messages_stop_no_worker(worker, caller, subtests, tmp_path):
     until(lambda: caller.redis.hlen("unacked") == 0, what="nothing left unacknowledged")
     assert caller.redis.llen("admission") == 0
     assert "retry:" not in worker.logs()
+
+
+@pytest.mark.office_worker(concurrency=1)
+def test_what_is_no_envelope_stops_no_worker(worker, caller, subtests):
+    """ADM-8.2, R05: whatever lies in the queue, or is broadcast, is dropped; the log does not repeat it."""
+    process = worker.container._container.pid
+    for number, (name, raw) in enumerate(NO_ENVELOPES.items(), 1):
+        with subtests.test(name):
+            caller.redis.lpush("admission", raw)
+            assert caller.ask("queue_run", "ana", f"after-{number}")["outcome"] == "queued"
+            assert len(events(worker.logs(), "message_malformed")) == number
+    caller.redis.publish("/0.celery.pidbox", "garbage canary-91c0")
+    assert caller.ask("queue_run", "ana", "last")["outcome"] == "queued"
+    assert worker.container._container.pid == process
+    assert worker.container.status == "running"
+    assert "canary-91c0" not in worker.logs()
+    assert caller.redis.hlen("unacked") == 0
 
 
 @pytest.mark.office_worker(concurrency=1)
