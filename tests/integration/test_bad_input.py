@@ -169,7 +169,7 @@ def test_what_is_no_envelope_stops_no_worker(worker, caller, subtests):
     assert worker.container._container.pid == process
     assert worker.container.status == "running"
     assert "canary-91c0" not in worker.logs()
-    assert caller.redis.hlen("unacked") == 0
+    until(lambda: caller.redis.hlen("unacked") == 0, what="nothing left unacknowledged")
 
 
 @pytest.mark.office_worker(concurrency=1)
