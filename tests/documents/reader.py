@@ -30,6 +30,8 @@ READY = {
     "beat": r"Sending due task",
     "flower": r"Visit me at (\S+)",
 }
+# Celery ends a worker that Ctrl-C stopped, warmly or not, with 1; and a beat that it met within a tick.
+ENDS = {"worker": (1,), "beat": (0, 1)}
 PATIENCE = 240.0
 WAITING = "SELECT 1 FROM runs WHERE status IN ('queued', 'claimed') LIMIT 1"
 # Nobody's own variables but how packages are found: those are the machine's.
@@ -66,12 +68,9 @@ class Running(NamedTuple):
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
             code = self.process.wait()
-        # Celery ends a worker that Ctrl-C stopped, warmly or not, with 1.
-        return (
-            ""
-            if code == (1 if self.kind == "worker" else 0)
-            else f"{self.at}: {self.kind} ended with {code}:\n{self.said.read_text()[-2000:]}"
-        )
+        if code in ENDS.get(self.kind, (0,)):
+            return ""
+        return f"{self.at}: {self.kind} ended with {code}:\n{self.said.read_text()[-2000:]}"
 
 
 class Reader:
