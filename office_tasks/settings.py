@@ -82,8 +82,8 @@ class Settings(BaseSettings):
             raise ValueError("OFFICE_DATABASE_URL is no URL: postgresql+psycopg://user@host:port/database") from None
         if url.drivername != "postgresql+psycopg":
             raise ValueError("OFFICE_DATABASE_URL must begin with postgresql+psycopg://")
-        # The host is told to whoever cannot connect, and an @ in the password would make the rest of that a part of it.
-        if "@" in (url.host or ""):
+        # Host and database are told to whoever cannot connect; the rest of a password with an @ would be part of them.
+        if "@" in self.database_url.get_secret_value().partition("@")[2]:
             raise ValueError(f"OFFICE_DATABASE_URL: {urls.ESCAPE}")
         return self
 

@@ -31,6 +31,8 @@ BAD = {
     "no database url": ("OFFICE_DATABASE_URL", f"office:{hidden.DATABASE}", "is no URL"),
     "database port": ("OFFICE_DATABASE_URL", f"{DATABASE}@localhost:x/office", "is no URL"),
     "an @ in the database's password": ("OFFICE_DATABASE_URL", f"{DATABASE[:-4]}@2e41@127.0.0.1:1/office", "%40"),
+    "an @ and a / in it": ("OFFICE_DATABASE_URL", f"postgresql+psycopg://o:1@x/{hidden.DATABASE}@localhost/o", "%40"),
+    "an @ and a ? in it": ("OFFICE_DATABASE_URL", f"postgresql+psycopg://o:1@x?{hidden.DATABASE}@localhost/o", "%40"),
     "no broker url": ("OFFICE_BROKER_URL", f"redis:{hidden.BROKER}@localhost", "is no URL"),
     "a broker url within": ("OFFICE_BROKER_URL", f"redis:{hidden.BROKER}@localhost/0?x=redis://y", "is no URL"),
     "broker scheme": ("OFFICE_BROKER_URL", f"zork://:{hidden.BROKER}@localhost/0", "zork://"),
