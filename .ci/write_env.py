@@ -26,7 +26,8 @@ def main() -> None:
 def _complete(path: Path) -> str:
     """Add the names that a newer version asks for; what is there stays, since servers were started with it."""
     before = path.read_text()
-    there = set(re.findall(r"^\s*(?:export\s+)?(\w+)\s*=", before, re.MULTILINE))
+    there = set(re.findall(r"^\s*(?:export\s+)?(\w+)[ \t]*=[ \t]*\S", before, re.MULTILINE))
+    # A name without a value is as good as none; of two lines of one name the later holds.
     missing = {name: line for name, line in _values().items() if name not in there}
     if not missing:
         return f"{path} exists and is kept: remove it first for new secrets\n"

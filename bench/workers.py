@@ -23,7 +23,7 @@ from office_tasks.base import OfficeTask
 from office_tasks.celery_app import OfficeApp
 from office_tasks.configuration import configuration
 from office_tasks.devstack import Redis
-from office_tasks.devstack.orphans import kill_tree
+from office_tasks.devstack.orphans import end
 from office_tasks.devstack.spawn import spawn
 from office_tasks.ids import new_id
 from office_tasks.office import Office as Root
@@ -108,7 +108,7 @@ def python(name: str, words: Sequence[str], env: Mapping[str, str], broker: Redi
         _wait(name, process, log, broker)
         yield process.pid
     finally:
-        _stop(process)
+        end(process, STOP_SECONDS)
 
 
 def until(condition: Callable[[], T], what: str, seconds: float = READY_SECONDS, gap: float = 0.005) -> T:
@@ -143,12 +143,3 @@ def _wait(name: str, process: subprocess.Popen[bytes], log: Path, broker: Redis)
             return bool(app.control.ping(destination=[name], timeout=0.3, limit=1))
 
         until(answered, f"{name} answers")
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        kill_tree(process.pid)
-        process.wait()

@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -36,6 +37,16 @@ def stop_orphans(directory: Path, names: tuple[str, ...], ask: signal.Signals) -
     if alive := _wait(found):
         pids = " ".join(str(process.pid) for process in alive)
         raise DevStackError(f"a server of a dead stack still runs on {directory}: stop it with `kill -9 {pids}`")
+
+
+def end(process: subprocess.Popen[bytes], grace_seconds: float) -> None:
+    """Ask a child of ours to end, and kill it with all its descendants when it has not within the grace."""
+    process.terminate()
+    try:
+        process.wait(grace_seconds)
+    except subprocess.TimeoutExpired:
+        kill_tree(process.pid)
+        process.wait()
 
 
 def kill_tree(pid: int) -> None:

@@ -57,7 +57,7 @@ def own_worker(database_url: str, log_level: str) -> Iterator[Celery]:
         ReplayError: the worker did not come up; the end of its log says why.
     """
     from office_tasks.devstack import Redis  # noqa: PLC0415 - an extra, needed only here
-    from office_tasks.devstack.orphans import kill_tree  # noqa: PLC0415 - as above
+    from office_tasks.devstack.orphans import end  # noqa: PLC0415 - as above
 
     with Redis() as redis:
         app = client(Settings(broker_url=SecretStr(redis.url), result_backend=SecretStr(redis.url)))
@@ -66,12 +66,7 @@ def own_worker(database_url: str, log_level: str) -> Iterator[Celery]:
             _wait(app, process, redis.home / "worker.log")
             yield app
         finally:
-            process.terminate()
-            try:
-                process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                kill_tree(process.pid)
-                process.wait()
+            end(process, STOP_SECONDS)
             app.close()
 
 

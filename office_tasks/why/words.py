@@ -6,6 +6,8 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
+from db.states import WAKEABLE
+
 Row = Mapping[str, Any]
 
 
@@ -19,7 +21,7 @@ def agent_in_the_way(row: Row) -> str | None:
     agent = row["agent_profile_id"]
     if row["agent_status"] is None:
         return f"there is no agent {agent} any more"
-    return None if row["agent_status"] == "active" else f"agent {agent} is {row['agent_status']}"
+    return None if row["agent_status"] == WAKEABLE else f"agent {agent} is {row['agent_status']}"
 
 
 def pause_in_the_way(row: Row) -> str | None:

@@ -84,6 +84,17 @@ def test_an_older_env_is_completed(project):
     assert "added to it: POSTGRES_WORKER_PASSWORD" in said
 
 
+def test_a_name_without_a_value_is_completed(project):
+    """OPS-3: compose refuses a blank secret and says `make env`: that has to help."""
+    project.env.write_text("REDIS_PASSWORD=\nFLOWER_USER =  \n")
+    said = project.make_env()
+    assert "REDIS_PASSWORD" in said
+    assert "FLOWER_USER" in said
+    values = dict(line.split("=", 1) for line in project.env.read_text().splitlines())
+    assert re.fullmatch("[0-9a-f]{48}", values["REDIS_PASSWORD"])
+    assert values["FLOWER_USER"] == "office"
+
+
 def test_the_services(services):
     """OPS-3: what there is, what waits for what, and that all but the one shot come back and say how they are."""
     assert set(services) == SERVICES

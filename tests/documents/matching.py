@@ -12,9 +12,7 @@ PASSING = (
     (re.compile(r"@[\w.-]+"), "@<host>"),
     (re.compile(r" +"), " "),
     (re.compile(r"-{3,}|─+"), "<rule>"),
-)
-# How often beat ticked by then, and when Postgres last counted its rows, is chance.
-CHANCE = (
+    # How often beat ticked by then, and when Postgres last counted its rows, is chance.
     (re.compile(r"<some> s ago: .*|never succeeded$"), "<a tick>"),
     (re.compile(r"(admission|recovery|execution) \d+"), r"\1 <some>"),
     (re.compile(r"\d+ (mutations to settle|events to send)"), r"<some> \1"),
@@ -66,6 +64,6 @@ class Ids(dict[str, str]):
 
 def _lasting(line: str) -> str:
     line = ID.sub("<id>", line.rstrip())
-    for pattern, name in (*PASSING, *CHANCE):
+    for pattern, name in PASSING:
         line = pattern.sub(name, line)
     return line

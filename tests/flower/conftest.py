@@ -7,19 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from tests.flower.flower import OFFICE, Flower
-from tests.integration.caller import Caller
+from tests.integration.conftest import caller, worker
 
-
-@pytest.fixture
-def caller(celery_setup_app, broker, board):
-    """Who asks for wakes; the office is furnished."""
-    return Caller(celery_setup_app, broker.container.client, board)
-
-
-@pytest.fixture
-def worker(celery_setup):
-    """The worker of the test."""
-    return celery_setup.worker
+__all__ = ["caller", "flower", "start_flower", "worker"]
 
 
 @pytest.fixture
