@@ -26,12 +26,16 @@ _ASKED_TO_STOP: Final = Statement(f"""
     WHERE id = :id AND {CLAIMED} AND lease_token = CAST(:token AS uuid)""")
 
 # The rescuer becomes the holder: what it then does to the run, any holder may do, and should it die, so may the next.
+# A subquery in FROM may be read once for each row it is joined to; it then passes over what this very statement has
+# updated, and its limit bounds nothing. A materialized one is read once, by whatever plan.
 _TAKE_OVER: Final = Statement(f"""
+    WITH stale AS MATERIALIZED (
+        SELECT id AS stale_id, lease_expires_at <= office_now() AS expired FROM runs
+        WHERE {CLAIMED} AND (lease_expires_at <= office_now()
+                             OR cancel_requested_at <= office_now() - CAST(:grace AS interval))
+        ORDER BY lease_expires_at LIMIT :most FOR UPDATE SKIP LOCKED)
     UPDATE runs SET lease_token = gen_random_uuid(), lease_expires_at = office_now() + CAST(:lease AS interval)
-    FROM (SELECT id AS stale_id, lease_expires_at <= office_now() AS expired FROM runs
-          WHERE {CLAIMED} AND (lease_expires_at <= office_now()
-                               OR cancel_requested_at <= office_now() - CAST(:grace AS interval))
-          ORDER BY lease_expires_at LIMIT :most FOR UPDATE SKIP LOCKED) stale
+    FROM stale
     WHERE id = stale_id
     RETURNING expired, {", ".join(Claimed._fields)}""")
 

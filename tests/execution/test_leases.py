@@ -191,8 +191,11 @@ def test_racing_rescues_give_each_run_back_once(board, queue, virtual, make_test
     assert {(row["status"], row["attempt"], row["error"]) for row in board.runs()} == {("queued", 1, DIED)}
 
 
-def test_a_rescue_is_bounded_and_takes_the_oldest_first(board, queue, virtual, time):
-    """REC-2.8, 8-engineering 3: one pass of n touches n."""
+@pytest.mark.parametrize("statistics", ["none", "of an empty table"])
+def test_a_rescue_is_bounded_and_takes_the_oldest_first(board, queue, virtual, time, statistics):
+    """REC-2.8, 8-engineering 3: one pass of n touches n, also by the plan of a table that was empty when analyzed."""
+    if statistics != "none":
+        board.execute("ANALYZE")
     board.execute("UPDATE agents SET max_concurrent_sessions = 9")
     for n in range(5):
         time.move(seconds=n)
