@@ -7,12 +7,12 @@ reasons, roles and statuses as they are, of payloads, titles and texts only thei
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
-from office_tasks.errors import InvalidInput, is_word
+from office_tasks.errors import InvalidInput
+from office_tasks.prose import hidden, placed
 
 # Every parameter in its order; those with a star hold what people or agents wrote.
 ARGUMENTS: Final[Mapping[str, str]] = {
@@ -46,7 +46,6 @@ ARGUMENTS: Final[Mapping[str, str]] = {
 _HIDDEN: Final = "*"
 _signature: Final = cache(inspect.signature)
 _NAMES: Final = {task: tuple(row.split()) for task, row in ARGUMENTS.items()}
-_LARGEST: Final = 2**63
 
 
 def reported(task: str, args: object, kwargs: object) -> tuple[str, str]:
@@ -107,25 +106,10 @@ def _by_name(names: tuple[str, ...], named: Mapping[Any, Any]) -> Iterable[tuple
 
 
 def _shown(name: str, value: object) -> object:
-    if value is None or value == "" or (not name.endswith(_HIDDEN) and _is_plain(value)):
-        return value
-    return f"<{name.removesuffix(_HIDDEN)}, {_size(value)}>"
+    if name.endswith(_HIDDEN) and value not in (None, ""):
+        return hidden(name.removesuffix(_HIDDEN), value)
+    return placed(name.removesuffix(_HIDDEN), value)
 
 
 def _excess(count: int, value: object) -> str:
-    return f"<{count} unknown, {_size(value)}>"
-
-
-def _is_plain(value: object) -> bool:
-    """Tell an id or a word from prose that was put in its place."""
-    if isinstance(value, str):
-        return is_word(value)
-    return isinstance(value, bool) or (isinstance(value, int) and abs(value) < _LARGEST)
-
-
-def _size(value: object) -> str:
-    try:
-        encoded = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    except (TypeError, ValueError, RecursionError):
-        return "no JSON"
-    return f"{len(encoded.encode(errors='surrogatepass'))} bytes"
+    return hidden(f"{count} unknown", value)

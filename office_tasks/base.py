@@ -19,6 +19,7 @@ from office_tasks.errors import DatabaseError, Forbidden, InvalidInput, NotFound
 from office_tasks.ids import new_id
 from office_tasks.logs import named
 from office_tasks.messages import check_id
+from office_tasks.results import Result
 
 if TYPE_CHECKING:
     from office_tasks.office import Office
@@ -43,7 +44,7 @@ class OfficeTask(Task):  # type: ignore[misc]  # Celery has no types
         with named(self.request.id, self.name):
             try:
                 check_call(self.name, self.run, args, kwargs)
-                return self.run(*args, **kwargs)
+                return self._returned(self.run(*args, **kwargs))
             except Exception as error:  # noqa: BLE001 - every kind is raised again, as itself or as its retry
                 self._retry_what_passes(error)
                 raise self._told(error) from None
@@ -89,6 +90,10 @@ class OfficeTask(Task):  # type: ignore[misc]  # Celery has no types
                 return False
             deliveries.poison(connection, self.request.id)
         return True
+
+    def _returned(self, found: Mapping[str, Any]) -> Mapping[str, Any]:
+        # Whoever watches a worker sees what it returns as well, though not all of it (OPS-1.3).
+        return found if self.request.called_directly or self.request.is_eager else Result(found)
 
     @property
     def _counts(self) -> Mapping[str, int]:

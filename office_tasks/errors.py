@@ -6,9 +6,7 @@ import this module, as name and sentence for others (ADM-7.3).
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
-
-_LONGEST_WORD: Final = 255
+from typing import ClassVar
 
 
 class OfficeError(Exception):
@@ -63,21 +61,6 @@ class PauseGateUnavailable(Refused):
     """Gate 2: whether the workspace is paused cannot be read, which counts as paused. Retried 5 times."""
 
     refusal = "pause_gate_unavailable"
-
-
-def is_word(value: str) -> bool:
-    """Tell an id or a word from prose that was put in its place."""
-    return len(value) <= _LONGEST_WORD and not any(map(str.isspace, value))
-
-
-def shown(value: object) -> str:
-    """Return a value as a sentence may repeat it: an id or a word in quotes, of anything else only what it is.
-
-    Sentences are logged, and what came in the place of an id may be a title or a comment (OPS-1.3).
-    """
-    if not isinstance(value, str):
-        return f"<{type(value).__name__}>"
-    return repr(value) if is_word(value) else f"<text, {len(value.encode(errors='surrogatepass'))} bytes>"
 
 
 REFUSALS: dict[str, type[Refused]] = {

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import sys
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final, TextIO
 
 import structlog
@@ -13,12 +14,18 @@ from celery._state import get_current_task
 from celery.app import trace
 from structlog.typing import EventDict, Processor
 
+from office_tasks.prose import watched
+
 _TASK_ID: Final = "celery_task_id"
 _TASK_NAME: Final = "celery_task_name"
 
 
 class _Line(structlog.WriteLogger):
     """Writes a line, or nothing: a log that nobody reads any more is no error of whoever logs (ADM-9.4)."""
+
+    def __init__(self, out: TextIO, name: str = "") -> None:
+        super().__init__(out)
+        self.name = name
 
     def msg(self, message: str) -> None:
         with contextlib.suppress(OSError, ValueError):
@@ -37,8 +44,8 @@ def configure_logs(level: str, stream: TextIO | None = None) -> None:
     out = stream or sys.stderr
     # Ours go straight to the stream: by way of the standard library each would cost three times as much.
     structlog.configure(
-        processors=[*_SHARED, *_renderers(out)],
-        logger_factory=lambda *_: _Line(out),
+        processors=[_without_prose, *_SHARED, *_renderers(out)],
+        logger_factory=partial(_Line, out),
         wrapper_class=structlog.make_filtering_bound_logger(level),
         cache_logger_on_first_use=True,
     )
@@ -79,6 +86,11 @@ def _task_at_work(_logger: Any, _method: str, line: EventDict) -> EventDict:  # 
     if _TASK_ID not in line and (task := get_current_task()):
         line[_TASK_ID], line[_TASK_NAME] = task.request.id, task.name
     return line
+
+
+def _without_prose(logger: Any, _method: str, line: EventDict) -> EventDict:  # noqa: ANN401 - structlog's own signature
+    """Show prose that stands in an id's place by its size, in our own lines; what handlers log is theirs (OPS-1.3)."""
+    return watched(line) if logger.name == "office" else line
 
 
 def _renderers(out: TextIO) -> tuple[Processor, ...]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from db.board import Person
-from office_tasks.errors import Forbidden, NotFound, shown
+from office_tasks.errors import Forbidden, NotFound
+from office_tasks.prose import shown
 
 ASSIGN: Final = "assign"
 APPROVE: Final = "approve"

@@ -20,8 +20,9 @@ from db.capacity import Capacity, Unresolved
 from db.engine import autocommit
 from db.errors import DbError, brief
 from office_tasks import telemetry, validation
-from office_tasks.errors import InvalidInput, shown
+from office_tasks.errors import InvalidInput
 from office_tasks.faults import fault_point
+from office_tasks.prose import shown
 
 log: Final = structlog.stdlib.get_logger("office")
 

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from db.states import SEAT_ROLES
-from office_tasks.errors import InvalidInput, shown
+from office_tasks.errors import InvalidInput
+from office_tasks.prose import shown
 
 MAX_IDENTIFIER_BYTES: Final = 255
 MAX_KEY_BYTES: Final = 1_024

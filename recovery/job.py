@@ -33,7 +33,7 @@ class RecoveryJob(OfficeTask):
             count_recovery(self.name, "skipped")
         else:
             count_recovery(self.name, "done")
-            self._record(summary)
+            self._record(dict(summary))
         return summary
 
     def _record(self, summary: Mapping[str, Any]) -> None:

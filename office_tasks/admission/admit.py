@@ -26,9 +26,10 @@ from office_tasks.admission.windows import (
     COALESCE_WINDOW,
     DUPLICATE_LOOKBACK,
 )
-from office_tasks.errors import POISONED, NotFound, PauseGateUnavailable, WorkspacePaused, shown
+from office_tasks.errors import POISONED, NotFound, PauseGateUnavailable, WorkspacePaused
 from office_tasks.faults import fault_point
 from office_tasks.ids import new_id
+from office_tasks.prose import shown
 
 # What an owed wake waits out, instead of being closed by it (PRO-6.4).
 _PASSING = frozenset({WorkspacePaused.refusal, PauseGateUnavailable.refusal})

@@ -11,7 +11,8 @@ from db.states import WAKEABLE
 from office_tasks.admission.allowance import Standing, standing
 from office_tasks.admission.decision import Decision, Outcome
 from office_tasks.admission.wake import Wake
-from office_tasks.errors import AgentNotFound, AgentNotWakeable, PauseGateUnavailable, WorkspacePaused, shown
+from office_tasks.errors import AgentNotFound, AgentNotWakeable, PauseGateUnavailable, WorkspacePaused
+from office_tasks.prose import shown
 
 
 class WhenUnread(Enum):

@@ -20,7 +20,8 @@ from db.engine import autocommit
 from db.errors import brief
 from office_tasks import validation
 from office_tasks.admission import Answer, Outcome, Wake, admit, poison, stored
-from office_tasks.errors import NotFound, WorkspacePaused, shown
+from office_tasks.errors import NotFound, WorkspacePaused
+from office_tasks.prose import shown
 from office_tasks.termination import Guard, end_unless_retained
 
 log: Final = structlog.stdlib.get_logger("office")

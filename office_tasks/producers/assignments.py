@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 
 from db import assigning, board
 from office_tasks import validation
-from office_tasks.errors import InvalidInput, NotFound, shown
+from office_tasks.errors import InvalidInput, NotFound
 from office_tasks.ids import new_id
 from office_tasks.permissions import ASSIGN
 from office_tasks.producers.after import Interrupt, Result
@@ -18,6 +18,7 @@ from office_tasks.producers.lock import locked_with
 from office_tasks.producers.mutation import Actor, Change, Event, Transaction, Work, commit
 from office_tasks.producers.producer import Producer
 from office_tasks.producers.reactions import Assignment, Changed, react
+from office_tasks.prose import shown
 from office_tasks.termination import REASSIGNED, Guard
 
 

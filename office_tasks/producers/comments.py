@@ -10,12 +10,13 @@ from sqlalchemy import Engine
 from db import comments
 from office_tasks import validation
 from office_tasks.admission.wake import AGENT, USER
-from office_tasks.errors import InvalidInput, shown
+from office_tasks.errors import InvalidInput
 from office_tasks.producers.after import Result
 from office_tasks.producers.lock import locked
 from office_tasks.producers.mutation import THE_USER, Actor, Change, Event, Transaction, commit
 from office_tasks.producers.producer import Producer
 from office_tasks.producers.reactions import Changed, CommentAdded, react
+from office_tasks.prose import shown
 
 AUTHORS = (USER, AGENT)
 

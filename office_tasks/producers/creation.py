@@ -15,7 +15,7 @@ from db import board
 from db.errors import violates
 from office_tasks import keys, reasons, validation
 from office_tasks.admission import Keyless
-from office_tasks.errors import InvalidInput, NotFound, shown
+from office_tasks.errors import InvalidInput, NotFound
 from office_tasks.ids import new_id
 from office_tasks.permissions import ASSIGN, belongs, require
 from office_tasks.producers.after import Result
@@ -24,6 +24,7 @@ from office_tasks.producers.eligibility import withheld
 from office_tasks.producers.mutation import THE_USER, Actor, Change, Event, Transaction, commit
 from office_tasks.producers.producer import Producer
 from office_tasks.producers.reactions import Ask, owe
+from office_tasks.prose import shown
 
 ONBOARDING: Final = Keyless("unresolved", "onboarding_no_generation")
 # What a creation may name, besides its workspace.

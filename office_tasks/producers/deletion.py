@@ -9,9 +9,10 @@ from sqlalchemy import Engine
 
 from db import deleting, sessions
 from office_tasks import validation
-from office_tasks.errors import NotFound, shown
+from office_tasks.errors import NotFound
 from office_tasks.producers.after import Result
 from office_tasks.producers.mutation import THE_USER, Change, Note, Transaction, commit
+from office_tasks.prose import shown
 from office_tasks.termination import AGENT_DELETED
 
 

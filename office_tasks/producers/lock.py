@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from db import board
-from office_tasks.errors import NotFound, shown
+from office_tasks.errors import NotFound
 from office_tasks.permissions import belongs, require
 from office_tasks.producers.mutation import THE_USER, Actor, Transaction
+from office_tasks.prose import shown
 
 
 def locked(tx: Transaction, task_id: str, actor: Actor = THE_USER) -> board.Standing:

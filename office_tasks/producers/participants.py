@@ -11,13 +11,14 @@ from sqlalchemy import Engine
 from db import board, seating
 from db.slate import slate
 from office_tasks import validation
-from office_tasks.errors import InvalidInput, NotFound, shown
+from office_tasks.errors import InvalidInput, NotFound
 from office_tasks.ids import new_id
 from office_tasks.permissions import APPROVE
 from office_tasks.producers.after import Result
 from office_tasks.producers.assignments import check_agent, unassign
 from office_tasks.producers.lock import locked_with
 from office_tasks.producers.mutation import Actor, Change, Event, Transaction, commit
+from office_tasks.prose import shown
 from office_tasks.termination import PARTICIPANT_REMOVED, SEAT_CLAIMED, Guard
 
 RUNNER: Final = "runner"

@@ -13,9 +13,10 @@ from db import owed, pauses
 from db.engine import autocommit
 from office_tasks import validation
 from office_tasks.admission import stored
-from office_tasks.errors import NotFound, shown
+from office_tasks.errors import NotFound
 from office_tasks.producers.after import Interrupt, Result, admit_owed
 from office_tasks.producers.mutation import THE_USER, Change, Note, Transaction, commit
+from office_tasks.prose import shown
 
 # What one resumption takes up by itself; the relay goes on from there.
 MOST_REPLAYED: Final = 500

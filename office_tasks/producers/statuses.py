@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from db import board, readiness
 from db.states import TASK_STATUSES
 from office_tasks import validation
-from office_tasks.errors import InvalidInput, shown
+from office_tasks.errors import InvalidInput
 from office_tasks.ids import new_id
 from office_tasks.producers import comments
 from office_tasks.producers.after import Interrupt, Result
@@ -19,6 +19,7 @@ from office_tasks.producers.lock import locked
 from office_tasks.producers.mutation import Actor, Change, Event, Transaction, commit
 from office_tasks.producers.producer import Producer
 from office_tasks.producers.reactions import Changed, CommentAdded, StatusChange, react
+from office_tasks.prose import shown
 
 
 def set_task_status(

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from db import board
 from office_tasks import keys, reasons, validation
 from office_tasks.admission import Keyless
-from office_tasks.errors import InvalidInput, NotFound, shown
+from office_tasks.errors import InvalidInput, NotFound
 from office_tasks.ids import new_id
 from office_tasks.producers.after import Result
 from office_tasks.producers.eligibility import withheld
@@ -19,6 +19,7 @@ from office_tasks.producers.lock import locked
 from office_tasks.producers.mutation import THE_USER, Change, Event, Transaction, commit
 from office_tasks.producers.producer import Producer
 from office_tasks.producers.reactions import Ask, owe
+from office_tasks.prose import shown
 
 ZERO_TRANSITION: Final = Keyless("unresolved", "zero_step_transition")
 

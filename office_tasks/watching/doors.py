@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from typing import Any, Final
 
 from flower.options import options
@@ -14,6 +15,7 @@ from flower.views.monitor import Healthcheck
 from tornado.routing import URLSpec
 from tornado.web import HTTPError, url
 
+from office_tasks.prose import watched
 from office_tasks.watching.login import LOOPBACK, NO_LOGIN, OPEN_API, are_logins
 
 # A health check says "OK" and nothing else; whoever logs in by OAuth does so here.
@@ -50,6 +52,9 @@ def _locked(handler: type[Any]) -> type[Any]:
             if not self.current_user:
                 raise HTTPError(401)
             return super().prepare()
+
+        def safe_result(self, result: object) -> Any:  # noqa: ANN401 - Flower's own signature
+            return super().safe_result(watched(result) if isinstance(result, Mapping) else result)
 
     Locked.__name__ = handler.__name__
     return Locked

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 from pathlib import Path
 from typing import Any, Final
@@ -32,23 +31,4 @@ def prepare() -> dict[str, Any]:
     handlers.insert(0, url(r"/admissions", AdmissionsView, name="admissions"))
     lock(handlers)
     settings["template_loader"] = templates(Path(settings["template_path"]))
-    unnamed = {name: value for name, value in _DEFAULTS.items() if f"FLOWER_{name.upper()}" not in os.environ}
-    return {**unnamed, "format_task": format_task}
-
-
-def format_task(task: Any) -> Any:  # noqa: ANN401 - a Celery event's task
-    """Put the outcome first in what Flower shows of a result."""
-    if said := outcomes(getattr(task, "result", None)):
-        task.result = f"{said} · {task.result}"
-    return task
-
-
-def outcomes(result: object) -> str:
-    """Return the outcome, or the outcomes of the wakes, that the repr of a result holds; "" when it holds none."""
-    try:
-        found = ast.literal_eval(result) if isinstance(result, str) else None
-    except (ValueError, SyntaxError, RecursionError):
-        return ""
-    wakes = found.get("wakes", [found]) if isinstance(found, dict) else []
-    said = (each.get("outcome") for each in wakes if isinstance(each, dict)) if isinstance(wakes, list) else ()
-    return ", ".join(outcome for outcome in said if isinstance(outcome, str))
+    return {name: value for name, value in _DEFAULTS.items() if f"FLOWER_{name.upper()}" not in os.environ}

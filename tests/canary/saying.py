@@ -69,6 +69,25 @@ CALLS: list[tuple[str, list[Any], dict[str, Any]]] = [
     *(("queue_run", ["bob", reason, PAYLOAD], {}) for reason in DATABASE_ERRORS),
 ]
 
+# Taken as they are, for ids, keys and reasons are opaque text: their callers get them back, and nobody else.
+TAKEN: list[tuple[str, list[Any], dict[str, Any]]] = [
+    ("create_task", ["acme", "T0"], {"task_id": "T0", "step_id": "start", "assignee_id": "ana"}),
+    ("add_comment", ["T0", f"{PROSE} body @bob", "c6", "user", "me"], {}),
+    ("add_comment", ["T0", "c7", "body @bob", "user", PROSE], {}),
+    ("set_task_status", ["T0", "in_progress"], {"comment_id": f"{PROSE} 2", "comment_body": "body"}),
+    ("enter_step", ["T0", "start", PROSE], {}),
+    ("create_task", ["acme", "T2"], {"task_id": f"{PROSE} title", "step_id": "start", "assignee_id": "ana"}),
+    ("assign_task", [f"{PROSE} title", "bob"], {}),
+    ("add_participant", [f"{PROSE} title", "ana", "reviewer"], {}),
+    ("set_task_status", [f"{PROSE} title", "in_review"], {}),
+    ("terminate_session", [f"{PROSE} title", "ana", "task_reassigned"], {}),
+    ("queue_run", ["bob", f"{PROSE} reason", {}], {}),
+    ("queue_run", ["bob", "manual_resume", {}, f"{PROSE} key"], {}),
+    ("queue_run", ["bob", "manual_resume", {}, f"{PROSE} key"], {}),
+    ("spawn_run", [PROSE, "bob", "agent_error", {}, f"{PROSE} key"], {}),
+    ("task_created", [f"{PROSE} 3"], {}),
+]
+
 # (body, headers over those of `queue_run`, content type); those that leave an id are answered.
 MESSAGES: list[tuple[Any, dict[str, Any], str]] = [
     *((body, {}, "application/json") for body in ({WRITTEN: 1}, f'"{WRITTEN}"', "{" + WRITTEN, [[WRITTEN], {}, [1]])),
@@ -90,6 +109,15 @@ MESSAGES: list[tuple[Any, dict[str, Any], str]] = [
 
 # Those without an id: nobody waits for an answer.
 UNANSWERED = [{"task": None}, {"task": [WRITTEN]}, {"id": f"{WRITTEN}\0"}, {"id": [WRITTEN]}]
+
+
+def say_what_is_taken(caller) -> list[str]:
+    """Send all that is accepted with prose where an id belongs, one after the other; return the ids."""
+    sent = []
+    for name, args, kwargs in TAKEN:
+        sent.append(caller.send(name, *args, **kwargs))
+        sent[-1].get(timeout=60)
+    return [each.id for each in sent]
 
 
 def say_everything(caller) -> list[str]:

@@ -11,7 +11,7 @@ from office_tasks import admin
 from tests.canary.conftest import caller, office_env, role
 from tests.canary.hidden import WRITTEN, leaks
 from tests.canary.listening import events_of
-from tests.canary.saying import CALLS, PAYLOAD, say_everything
+from tests.canary.saying import CALLS, PAYLOAD, TAKEN, say_everything, say_what_is_taken
 from tests.flower.flower import CELERY, OFFICE
 from tests.nodes.waiting import until
 
@@ -53,12 +53,14 @@ def test_nothing_tells_what_was_written(start_flower, start_worker, caller, comm
     flower = start_flower("--logging=debug", command=command, OFFICE_LOG_LEVEL="DEBUG")
     with events_of(caller.app) as seen:
         until(lambda: worker.hostname() in flower.visit("/api/workers?refresh=1").body, what="the worker in Flower")
+        taken = say_what_is_taken(caller)
         ids = say_everything(caller)
-        until(lambda: len(json.loads(flower.visit("/api/tasks").body)) >= len(CALLS), what="Flower's tasks")
-        told = list(everything_flower_tells(flower, worker, ids))
+        until(lambda: len(json.loads(flower.visit("/api/tasks").body)) >= len(CALLS + TAKEN), what="Flower's tasks")
+        told = list(everything_flower_tells(flower, worker, taken + ids))
     found = {event["uuid"]: event for event in seen if event["type"] == "task-received"}
     assert found[ids[2]]["args"] == f"('ana', 'manual_resume', '<payload, {len(json.dumps(PAYLOAD))} bytes>')"
     assert leaks(*told, seen, worker.logs()) == []
+    assert any("<task_id, " in said for said in told)
     assert "cookie_secret" not in flower.node.logs().decode()
     assert any("<comment_body, " in said for said in told)
     # Without our configuration Flower asks another app for results.

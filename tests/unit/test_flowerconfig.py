@@ -12,7 +12,6 @@ from flower.urls import settings
 
 from office_tasks.watching.login import are_logins
 from office_tasks.watching.pages import ago, told, with_tab
-from office_tasks.watching.prepare import outcomes
 from tests.nodes.engine import ROOT
 from tests.nodes.worker import inherited
 
@@ -83,27 +82,6 @@ def test_our_tab_is_the_last_of_flowers_own():
 )
 def test_a_login_is_a_user_and_a_password(given, are):
     assert are_logins(given) is are
-
-
-@pytest.mark.parametrize(
-    ("result", "said"),
-    [
-        ("{'outcome': 'rate_limited', 'observed': 5}", "rate_limited"),
-        (
-            "{'task_id': 'T1', 'wakes': [{'outcome': 'queued'}, {'outcome': 'deduped'}, {'outcome': None}]}",
-            "queued, deduped",
-        ),
-        ("{'wakes': []}", ""),
-        ("{'wakes': 7}", ""),
-        ("{'run_id': None}", ""),
-        ("{'task_id': 'T1', 'wakes': [{'outcome': 'queued', ...", ""),
-        ("'text'", ""),
-        ("[" * 5000, ""),
-        (None, ""),
-    ],
-)
-def test_the_outcome_is_read_from_a_result(result, said):
-    assert outcomes(result) == said
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,32 @@
+"""What a Celery task returns: to its caller all of it, to those who watch only what may be shown (OPS-1.1, OPS-1.3).
+
+A result names the ids that its caller gave, and what stands in an id's place may be anything.
+"""
+
+from __future__ import annotations
+
+from collections import UserDict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from office_tasks.prose import watched
+
+
+class Result(UserDict[str, Any]):
+    """A result on its way from a worker: JSON for its caller, and in events and Flower what `repr` says of it."""
+
+    def __json__(self) -> dict[str, Any]:
+        """Return what is stored for the caller."""
+        return self.data
+
+    def __repr__(self) -> str:
+        """Begin with the outcome, or with one for each wake; then all of it, prose by its size."""
+        said = ", ".join(_outcomes(self.data))
+        return f"{said} · {watched(self.data)!r}" if said else repr(watched(self.data))
+
+
+def _outcomes(result: Mapping[str, Any]) -> Iterable[str]:
+    """Yield the outcome of each wake, or of the result that is one; never what came in from outside."""
+    for each in result.get("wakes", [result]):
+        if isinstance(each, Mapping) and "outcome" in each:
+            yield each["outcome"]
