@@ -34,8 +34,10 @@ WAKE: Final = f"""
     SELECT wakes.id, wakes.requested_at, wakes.reason, wakes.agent_profile_id, wakes.task_id, wakes.key,
            wakes.generation, wakes.keyless_cause, wakes.actor_type, wakes.actor_id, wakes.producer, wakes.mutation_id,
            wakes.state, wakes.outcome, wakes.gate, wakes.run_id, wakes.observed, wakes.refusal, wakes.decided_at,
-           wakes.attempts, wakes.last_error, wakes.next_attempt_at, office_now() AS now, {_ITS_AGENT}
-    FROM wakes LEFT JOIN agents ON agents.id = wakes.agent_profile_id {_AND_ITS_PAUSE}"""
+           wakes.attempts, wakes.last_error, wakes.next_attempt_at, mutations.actor_type AS mutation_actor_type,
+           mutations.actor_id AS mutation_actor_id, office_now() AS now, {_ITS_AGENT}
+    FROM wakes LEFT JOIN mutations ON mutations.id = wakes.mutation_id
+    LEFT JOIN agents ON agents.id = wakes.agent_profile_id {_AND_ITS_PAUSE}"""
 _NEWEST_FIRST: Final = "ORDER BY wakes.requested_at DESC, wakes.id DESC LIMIT :most"
 # Whatever was merged into a run or found it was decided within a day of its request: gates 3 and 4 look no further. An
 # index of their own would be paid for by every admission.

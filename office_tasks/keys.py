@@ -7,12 +7,16 @@ comes from the durable row that identifies the occurrence, carried here by whoev
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
+from typing import Final
 
 from office_tasks import reasons
 from office_tasks.validation import built_key
 
-_ESCAPES = str.maketrans({"%": "%25", ":": "%3A", ",": "%2C"})
+_CHARACTERS: Final = {"%25": "%", "%3A": ":", "%2C": ","}
+_ESCAPES: Final = str.maketrans({character: escaped for escaped, character in _CHARACTERS.items()})
+_SPAWNED: Final = "agent"
 
 
 def escape(part: str) -> str:
@@ -76,7 +80,17 @@ def agent_error(failed_run_id: str, agent_profile_id: str) -> str:
 
 def spawned(calling_run_id: str, key: str) -> str:
     """Return an agent's key, made its calling run's own: the same literal from two runs does not collide (PRO-1.6)."""
-    return _build("agent", calling_run_id, key)
+    return _build(_SPAWNED, calling_run_id, key)
+
+
+def calling_run(key: str) -> str | None:
+    """Return the run that an agent's key was made for, or None for a key of another kind."""
+    kind, _, rest = key.partition(":")
+    return _unescape(rest.partition(":")[0]) if kind == _SPAWNED and ":" in rest else None
+
+
+def _unescape(part: str) -> str:
+    return re.sub("|".join(_CHARACTERS), lambda found: _CHARACTERS[found[0]], part)
 
 
 def _build(kind: str, *parts: str) -> str:

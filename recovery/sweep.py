@@ -21,7 +21,7 @@ from office_tasks import reasons
 from office_tasks.admission import wake
 from office_tasks.faults import fault_point
 from office_tasks.producers.after import find, settle, stored_wakes
-from office_tasks.producers.mutation import THE_USER, Change, Transaction, perform
+from office_tasks.producers.mutation import THE_OFFICE, Change, Transaction, perform
 from office_tasks.producers.producer import Producer
 
 log: Final = structlog.stdlib.get_logger("office")
@@ -55,7 +55,7 @@ def _take(engine: Engine, sweep_id: str) -> Summary | None:
         found = _summary(look, failed=owed.count(False))
         if not any(owed):
             return found
-        change = Change(kind="recover_unstarted_tasks", actor=THE_USER, result=found)
+        change = Change(kind="recover_unstarted_tasks", actor=THE_OFFICE, result=found)
         perform(Transaction(connection, sweep_id, None), lambda _: change)
         fault_point("recovery_taking")
     fault_point("recovery_taken")

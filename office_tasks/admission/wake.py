@@ -16,6 +16,7 @@ from office_tasks.reasons import TASK_ASSIGNED
 Cause = Literal["unresolved", "by_design"]
 AGENT: Final = "agent"
 USER: Final = "user"
+OFFICE: Final = "office"
 
 
 @dataclass(frozen=True, slots=True)

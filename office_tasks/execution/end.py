@@ -15,7 +15,7 @@ from db.endings import Ended, Ending
 from office_tasks import keys, reasons, telemetry
 from office_tasks.admission import Wake, wake
 from office_tasks.errors import OfficeError
-from office_tasks.producers.mutation import Actor, Change, Transaction, commit
+from office_tasks.producers.mutation import Change, Transaction, caller, commit
 from office_tasks.producers.producer import Producer
 
 log: Final = structlog.stdlib.get_logger("office")
@@ -103,7 +103,7 @@ def _failure(tx: Transaction, run: Claimed, ended: Ended | None) -> Change:
     told = ended.status == "failed" and _coordinator_to_wake(tx.connection, run)
     return Change(
         kind="fail_run",
-        actor=Actor(run.agent_profile_id),
+        actor=caller(run.agent_profile_id),
         result={"run_id": str(run.id), "status": ended.status},
         task_id=run.task_id,
         wakes=[_alarm(tx, run, told)] if told else [],

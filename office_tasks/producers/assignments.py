@@ -15,7 +15,7 @@ from office_tasks.ids import new_id
 from office_tasks.permissions import ASSIGN
 from office_tasks.producers.after import Interrupt, Result
 from office_tasks.producers.lock import locked_with
-from office_tasks.producers.mutation import Actor, Change, Event, Transaction, Work, commit
+from office_tasks.producers.mutation import Actor, Change, Event, Transaction, Work, caller, commit
 from office_tasks.producers.producer import Producer
 from office_tasks.producers.reactions import Assignment, Changed, react
 from office_tasks.prose import shown
@@ -50,7 +50,7 @@ def assignment(task_id: object, assignee_id: object, caller_agent_id: object = "
         _assign,
         task_id=validation.identifier("task_id", task_id),
         assignee_id=validation.optional_identifier("assignee_id", assignee_id),
-        actor=Actor(validation.optional_identifier("caller_agent_id", caller_agent_id)),
+        actor=caller(validation.optional_identifier("caller_agent_id", caller_agent_id)),
     )
 
 

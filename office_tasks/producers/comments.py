@@ -13,7 +13,7 @@ from office_tasks.admission.wake import AGENT, USER
 from office_tasks.errors import InvalidInput
 from office_tasks.producers.after import Result
 from office_tasks.producers.lock import locked
-from office_tasks.producers.mutation import THE_USER, Actor, Change, Event, Transaction, commit
+from office_tasks.producers.mutation import Actor, Change, Event, Transaction, commit
 from office_tasks.producers.producer import Producer
 from office_tasks.producers.reactions import Changed, CommentAdded, react
 from office_tasks.prose import shown
@@ -48,7 +48,7 @@ def add_comment(
         _add,
         task_id=validation.identifier("task_id", task_id),
         comment=written,
-        actor=Actor(written.author_id) if written.author_type == AGENT else THE_USER,
+        actor=Actor(written.author_type, written.author_id),
     )
     return commit(engine, mutation_id, work, instant)
 

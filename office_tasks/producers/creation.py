@@ -21,7 +21,7 @@ from office_tasks.permissions import ASSIGN, belongs, require
 from office_tasks.producers.after import Result
 from office_tasks.producers.assignments import check_agent
 from office_tasks.producers.eligibility import withheld
-from office_tasks.producers.mutation import THE_USER, Actor, Change, Event, Transaction, commit
+from office_tasks.producers.mutation import THE_USER, Actor, Change, Event, Transaction, caller, commit
 from office_tasks.producers.producer import Producer
 from office_tasks.producers.reactions import Ask, owe
 from office_tasks.prose import shown
@@ -67,7 +67,7 @@ def create_task(
         _create,
         columns=_columns(workspace_id, title, task_id, priority, places),
         assignee_id=validation.optional_identifier("assignee_id", assignee_id),
-        actor=Actor(validation.optional_identifier("caller_agent_id", caller_agent_id)),
+        actor=caller(validation.optional_identifier("caller_agent_id", caller_agent_id)),
     )
     return commit(engine, mutation_id, work, instant)
 

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine
 
 from db import mutations
 from office_tasks.admission import Wake
-from office_tasks.admission.wake import AGENT, USER
+from office_tasks.admission.wake import AGENT, OFFICE, USER
 from office_tasks.faults import fault_point
 from office_tasks.producers.after import Interrupt, Result, find, settle, settle_now
 from office_tasks.termination import Guard
@@ -27,21 +27,28 @@ log: Final = structlog.stdlib.get_logger("office")
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who causes a mutation: an agent, or the user when no agent is named (ADM-5.8)."""
+    """Who causes a mutation: an `agent`, a `user`, or the `office` itself; of a user the id only where one is named."""
 
-    agent_id: str | None
+    type: str
+    id: str | None = None
 
     @property
-    def type(self) -> str:
-        """`agent` or `user`."""
-        return AGENT if self.agent_id else USER
+    def agent_id(self) -> str | None:
+        """Return the agent that it is, or None: whose permissions are asked for."""
+        return self.id if self.type == AGENT else None
 
     def payload(self) -> dict[str, str]:
         """Return the fields that name the actor in a wake's payload."""
-        return {"actor_type": AGENT, "actor_id": self.agent_id} if self.agent_id else {"actor_type": USER}
+        return {"actor_type": self.type, **({"actor_id": self.id} if self.id else {})}
 
 
-THE_USER: Final = Actor(None)
+THE_USER: Final = Actor(USER)
+THE_OFFICE: Final = Actor(OFFICE)
+
+
+def caller(agent_id: str | None) -> Actor:
+    """Return who calls: the agent, or the user when no agent is named (ADM-5.8)."""
+    return Actor(AGENT, agent_id) if agent_id else THE_USER
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +146,7 @@ def _columns(transaction: Transaction, change: Change) -> dict[str, Any]:
         "previous_runner_id": change.previous_runner_id,
         "generation": change.generation,
         "actor_type": change.actor.type,
-        "actor_id": change.actor.agent_id,
+        "actor_id": change.actor.id,
         "facts": _facts(change),
         "instant": transaction.instant,
     }

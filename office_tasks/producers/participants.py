@@ -17,7 +17,7 @@ from office_tasks.permissions import APPROVE
 from office_tasks.producers.after import Result
 from office_tasks.producers.assignments import check_agent, unassign
 from office_tasks.producers.lock import locked_with
-from office_tasks.producers.mutation import Actor, Change, Event, Transaction, commit
+from office_tasks.producers.mutation import Actor, Change, Event, Transaction, caller, commit
 from office_tasks.prose import shown
 from office_tasks.termination import PARTICIPANT_REMOVED, SEAT_CLAIMED, Guard
 
@@ -94,7 +94,7 @@ def claim_seat(
         role=_seat_role(role),
         displaced=displaced,
         claiming=claiming,
-        actor=Actor(validation.optional_identifier("caller_agent_id", caller_agent_id)),
+        actor=caller(validation.optional_identifier("caller_agent_id", caller_agent_id)),
     )
     return commit(engine, mutation_id, work, instant)
 
@@ -103,7 +103,7 @@ def _asked(task_id: object, agent_profile_id: object, caller_agent_id: object) -
     return {
         "task_id": validation.identifier("task_id", task_id),
         "agent_profile_id": validation.identifier("agent_profile_id", agent_profile_id),
-        "actor": Actor(validation.optional_identifier("caller_agent_id", caller_agent_id)),
+        "actor": caller(validation.optional_identifier("caller_agent_id", caller_agent_id)),
     }
 
 

@@ -16,7 +16,7 @@ from office_tasks.ids import new_id
 from office_tasks.producers import comments
 from office_tasks.producers.after import Interrupt, Result
 from office_tasks.producers.lock import locked
-from office_tasks.producers.mutation import Actor, Change, Event, Transaction, commit
+from office_tasks.producers.mutation import Actor, Change, Event, Transaction, caller, commit
 from office_tasks.producers.producer import Producer
 from office_tasks.producers.reactions import Changed, CommentAdded, StatusChange, react
 from office_tasks.prose import shown
@@ -44,7 +44,7 @@ def set_task_status(
         _set,
         task_id=validation.identifier("task_id", task_id),
         status=_status(status),
-        actor=Actor(validation.optional_identifier("caller_agent_id", caller_agent_id)),
+        actor=caller(validation.optional_identifier("caller_agent_id", caller_agent_id)),
         comment_id=validation.optional_identifier("comment_id", comment_id),
         body=validation.text("comment_body", comment_body, limit=validation.MAX_BODY_BYTES),
     )

@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from db import explaining, listing, unstarted
 from office_tasks.errors import NotFound
 from office_tasks.why import runs, tasks, wakes
+from office_tasks.why.causer import Causer, causer
 from office_tasks.why.words import Row
 
 # Asked only when something waits for nothing but a worker: given the queues that matter, what to say of their workers.
@@ -19,7 +20,7 @@ AskWorkers = Callable[[Sequence[str]], Sequence[str]]
 
 # What is read along with a row to say why, and is no column of it.
 _CONTEXT: Final = ("now", "agent_status", "workspace_id", "workspace_paused_at", "pause_reason", "is_replay",
-                   "executing", "executing_limit", "ahead")  # fmt: skip
+                   "executing", "executing_limit", "ahead", "mutation_actor_type", "mutation_actor_id")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +30,13 @@ class Told:
     row: Row
     title: str
     sentences: Sequence[str]
+    asked_by: Causer | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return it as JSON: the row's columns and the sentences."""
+        """Return it as JSON: the row's columns, of a wake who asked, and the sentences."""
         columns = {name: value for name, value in self.row.items() if name not in _CONTEXT}
-        return {**columns, "sentences": list(self.sentences)}
+        asked_by = {"asked_by": self.asked_by._asdict()} if self.asked_by else {}
+        return {**columns, **asked_by, "sentences": list(self.sentences)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ def explain(connection: Connection, named: str, ask_workers: AskWorkers) -> Expl
         named,
         task,
         [*now, *(ask_workers(queues) if queues else ())],
-        [Told(row, wakes.asked(row), [*wakes.decided(row), *_gone(row, found_runs)]) for row in found_wakes],
+        [_wake(row, found_runs) for row in found_wakes],
         [_run(row, task_id, task) for row in found_runs],
     )
 
@@ -96,6 +99,10 @@ def _runs(connection: Connection, kind: str, named: str, found: explaining.Rows)
     if kind == "task":
         rows = {row["id"]: row for row in explaining.runs_of_task(connection, named)} | rows
     return sorted(rows.values(), key=lambda row: (row["requested_at"], row["id"]), reverse=True)
+
+
+def _wake(row: Row, found_runs: explaining.Rows) -> Told:
+    return Told(row, wakes.asked(row), [*wakes.decided(row), *_gone(row, found_runs)], causer(row))
 
 
 def _run(row: Row, task_id: str | None, task: Row | None) -> Told:

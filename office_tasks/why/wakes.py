@@ -15,6 +15,7 @@ from office_tasks.admission import (
     Outcome,
 )
 from office_tasks.errors import POISONED
+from office_tasks.why.causer import causer
 from office_tasks.why.words import Row, at, pause_in_the_way
 
 _NUMBERS: Final = {gate.decide.__name__: number for number, gate in enumerate(GATES, 1)}
@@ -24,11 +25,7 @@ _HOURS: Final = int(DUPLICATE_LOOKBACK.total_seconds() // 3_600)
 
 def asked(wake: Row) -> str:
     """Say what was asked, of whom, by whom and through what."""
-    if wake["actor_type"] is None:
-        by = "by nobody that is named"
-    else:
-        by = f"by {wake['actor_type']} {wake['actor_id'] or ''}".rstrip()
-    return f"{wake['reason']} of {wake['agent_profile_id']}, asked {by} through {wake['producer']}"
+    return f"{wake['reason']} of {wake['agent_profile_id']}, asked by {causer(wake)} through {wake['producer']}"
 
 
 def decided(wake: Row) -> list[str]:

@@ -35,6 +35,13 @@ def test_different_spawns_give_different_keys(one, other):
     assert (keys.spawned(*one) == keys.spawned(*other)) == (one == other)
 
 
+@given(ids, ids)
+def test_a_spawned_key_tells_its_run(run, key):
+    """ADM-8.3: read back as it was given, whatever was escaped."""
+    assert keys.calling_run(keys.spawned(run, key)) == run
+    assert keys.calling_run(keys.task_comment(run, key)) is None
+
+
 def test_a_shifted_separator_makes_another_occurrence(acme):
     """ADM-8.3: run `a` with key `b:c` and run `a:b` with key `c` are two rows."""
     for n, (run, key) in enumerate([("a", "b:c"), ("a:b", "c"), ("a%3Ab", "c")]):
