@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from functools import cached_property
@@ -76,6 +77,21 @@ app = OfficeApp(
 # Whoever inspects a worker sees its configuration: Celery hides the passwords in its own URLs, not in RedBeat's.
 utils.HIDDEN_SETTINGS = re.compile(f"{utils.HIDDEN_SETTINGS.pattern}|REDBEAT_REDIS_URL", re.IGNORECASE)
 app.add_defaults(lambda: configuration(app.office.settings))
+
+
+def _look_at_flower(command: click.Context, _option: object, _value: object) -> None:
+    """Before Flower reads its options: it would end with a trace, and serve pages without what is set here."""
+    if command.info_name == "flower":
+        from office_tasks.watching import options  # noqa: PLC0415 - no other command needs Flower
+
+        options.check(command.params.get("tornado_argv") or (), os.environ)
+        options.watch()
+
+
+# Celery gives such an option to each of its commands, and Click calls it when that has its arguments.
+app.user_options["preload"].add(
+    click.Option(["--office-looks"], hidden=True, expose_value=False, callback=_look_at_flower)
+)
 
 
 @signals.celeryd_init.connect

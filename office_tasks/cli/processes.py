@@ -58,6 +58,9 @@ def flower(context: typer.Context) -> None:
     if not are_logins(login.split(",")):
         typer.echo(NO_LOGIN, err=True)
         raise typer.Exit(1)
+    from office_tasks.watching import options
+
+    options.check(context.args, os.environ)
     ours = [] if _has(context.args, _CONFIGURATION) else [f"--conf={Path(__file__).parents[1] / 'flowerconfig.py'}"]
     _become(["flower", *ours, *context.args], {})
 

@@ -71,7 +71,7 @@ def test_flower(start, checked):
     """OPS-3: Flower answers its own health check, and not when it hangs or is gone."""
     port = str(pick())
     assert service("flower").check != [word.replace("5555", port) for word in service("flower").check]
-    handle = start("flower", FLOWER_BASIC_AUTH="a:long-password", FLOWER_PORT=port)
+    handle = start("flower", FLOWER_USER="a", FLOWER_BASIC_AUTH="a:long-password", FLOWER_PORT=port)
     until(lambda: checked("flower", port) == 0, 60, "it is well")
     handle.pause()
     assert checked("flower", port) != 0

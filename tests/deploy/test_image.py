@@ -114,7 +114,7 @@ def test_compose_runs_in_the_image(image, start, office_env):
     migrated = image.run(service("migrate").command, **office_env)
     assert (migrated.returncode, migrated.stderr) == (0, "")
     port, metrics = str(pick()), str(pick())
-    flower = {"FLOWER_BASIC_AUTH": "a:long-password", "FLOWER_PORT": port}
+    flower = {"FLOWER_USER": "a", "FLOWER_BASIC_AUTH": "a:long-password", "FLOWER_PORT": port}
     handles = {
         name: start(name, **flower, **{"OFFICE_METRICS_PORT": metrics} if name == "worker" else {}) for name in SERVICES
     }

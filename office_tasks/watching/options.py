@@ -1,0 +1,126 @@
+"""What Flower's options take: a value that none can be is one sentence, which repeats no value (OPS-1.3).
+
+Flower takes options from `FLOWER_*`, a configuration file and its command line, and would end with a trace. The first
+and the last are looked at before Flower reads them; what a file names, when Flower does.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from pathlib import Path
+from types import FunctionType
+from typing import Any, Final, NoReturn
+
+from flower.options import DEFAULT_CONFIG_FILE
+from flower.utils import abs_path, strtobool
+from tornado.options import Error, OptionParser, _Option, options
+
+_PREFIX: Final = "FLOWER_"
+_KINDS: Final[Mapping[type, str]] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "text",
+    FunctionType: "a function, which only a configuration file can name",
+}
+_LEVELS: Final = ("debug", "info", "warning", "error", "none")
+_FILES: Final = ("certfile", "keyfile", "ca_certs")
+# What an option takes besides its type.
+_MORE: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
+    "port": ("a whole number from 0 to 65535", lambda port: port in range(65_536)),
+    "logging": (" or ".join((", ".join(_LEVELS[:-1]), _LEVELS[-1])), lambda level: level.lower() in _LEVELS),
+    **dict.fromkeys(_FILES, ("the name of a file that is there", lambda name: Path(abs_path(name)).is_file())),
+}
+
+
+def check(words: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Exit with 2 and a sentence when the environment or the command line gives an option what it cannot take."""
+    if ":" in environment.get("FLOWER_USER", ""):
+        _refuse("FLOWER_USER must not have a colon in it: in a login the password begins after the first")
+    for variable, value in environment.items():
+        option = _option(variable.removeprefix(_PREFIX).lower()) if variable.startswith(_PREFIX) else None
+        if option and not _takes(option, value, from_environment=True):
+            _refuse_value(variable, option)
+    for word, option, given in _given(words):
+        if given is None or not _takes(option, given):
+            _refuse_value(word, option)
+    _check_file(words, environment)
+
+
+def watch() -> None:
+    """Have each option end with a sentence when the configuration file gives it what it cannot take."""
+    vars(options)["parse_config_file"] = _parse_config_file
+    for option in options._options.values():  # noqa: SLF001 - Flower itself looks there
+        for take in ("parse", "set"):
+            setattr(option, take, _watched(option, getattr(option, take)))
+
+
+def _parse_config_file(path: str, final: bool = True) -> None:
+    try:
+        OptionParser.parse_config_file(options, path, final)
+    except Error as error:
+        # Of what should be several: its sentence names the option, and no value.
+        _refuse(f"{options.conf}: {error}")
+
+
+def _watched(option: _Option, take: Callable[[Any], object]) -> Callable[[Any], object]:
+    def taken(value: object) -> object:
+        try:
+            found = take(value)
+        except (Error, ValueError, TypeError):
+            found = _refuse_value(f"{option.name} in {options.conf}", option)
+        if not _fits(option, option.value()):
+            _refuse_value(f"{option.name} in {options.conf}", option)
+        return found
+
+    return taken
+
+
+def _given(words: Sequence[str]) -> Iterator[tuple[str, _Option, str | None]]:
+    for word in words:
+        name, joined, value = word.partition("=")
+        option = _option(name.lstrip("-")) if name.startswith("-") else None
+        if option:
+            yield name, option, value if joined else "true" if option.type is bool else None
+
+
+def _option(name: str) -> _Option | None:
+    found: _Option | None = options._options.get(name.replace("_", "-"))  # noqa: SLF001 - as above
+    return found
+
+
+def _takes(option: _Option, value: str, *, from_environment: bool = False) -> bool:
+    """Tell whether a text is a value. `no` is none on a command line, where tornado takes it for true."""
+    trial = copy(option)
+    trial.callback = None
+    try:
+        found = _Option.parse(trial, value)
+        alike = option.type is not bool or bool(strtobool(value)) is found or from_environment
+    except (ValueError, TypeError):
+        return False
+    return alike and _fits(option, found)
+
+
+def _fits(option: _Option, value: object) -> bool:
+    return not value or option.name not in _MORE or _MORE[option.name][1](value)
+
+
+def _check_file(words: Sequence[str], environment: Mapping[str, str]) -> None:
+    named = [(word, value) for word, option, value in _given(words) if value and option.name == "conf"]
+    named = named[-1:] or [(f"{_PREFIX}CONF", environment.get(f"{_PREFIX}CONF", DEFAULT_CONFIG_FILE))]
+    [(name, conf)] = named
+    if conf != DEFAULT_CONFIG_FILE and not (Path(conf).is_file() and os.access(conf, os.R_OK)):
+        _refuse(f"{name} takes a file that can be read, and {conf} is none")
+
+
+def _refuse_value(given: str, option: _Option) -> NoReturn:
+    takes = _MORE[option.name][0] if option.name in _MORE else _KINDS[option.type]
+    _refuse(f"{given} takes {takes}{', or several with commas between' if option.multiple else ''}")
+
+
+def _refuse(sentence: str) -> NoReturn:
+    sys.stderr.write(f"office: {sentence}\n")
+    sys.exit(2)
