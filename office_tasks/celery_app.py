@@ -82,10 +82,11 @@ app.add_defaults(lambda: configuration(app.office.settings))
 def _look_at_flower(command: click.Context, _option: object, _value: object) -> None:
     """Before Flower reads its options: it would end with a trace, and serve pages without what is set here."""
     if command.info_name == "flower":
-        from office_tasks.watching import options  # noqa: PLC0415 - no other command needs Flower
+        from office_tasks.watching import doors, options  # noqa: PLC0415 - no other command needs Flower
 
         options.check(command.params.get("tornado_argv") or (), os.environ)
         options.watch()
+        doors.refuse_frames()
 
 
 # Celery gives such an option to each of its commands, and Click calls it when that has its arguments.

@@ -1,4 +1,4 @@
-"""The lock: no login, no Flower; with one, nothing is told before it (C31)."""
+"""The lock: no login, no Flower; with one, nothing is told before it (C31), and no page is shown within another's."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from flower.options import options
+from flower.urls import settings
 from flower.utils import strtobool
 from flower.views import BaseHandler
 from flower.views.auth import LoginHandler
 from flower.views.monitor import Healthcheck
+from tornado.httputil import HTTPHeaders
 from tornado.routing import URLSpec
-from tornado.web import HTTPError, url
+from tornado.web import HTTPError, OutputTransform, url
 
 from office_tasks.prose import watched
 from office_tasks.watching.login import LOOPBACK, NO_LOGIN, OPEN_API, are_logins
 
 # A health check says "OK" and nothing else; whoever logs in by OAuth does so here.
 _OPEN: Final = (Healthcheck, LoginHandler)
+_UNFRAMED: Final = {"X-Frame-Options": "DENY", "Content-Security-Policy": "frame-ancestors 'none'"}
 
 
 def keep_closed() -> None:
@@ -29,6 +32,23 @@ def keep_closed() -> None:
     if strtobool(os.environ.get("FLOWER_UNAUTHENTICATED_API") or "false"):
         sys.exit(OPEN_API)
     options.address = options.address or LOOPBACK
+
+
+def refuse_frames() -> None:
+    """Have every answer say that it belongs in no frame, static files and refusals too.
+
+    Whoever is logged in could be made to click there on what he does not see. To be called before Flower starts.
+    """
+    settings["transforms"] = [_Unframed]
+
+
+class _Unframed(OutputTransform):
+    # Handlers are many, and tornado has some of its own; what they send goes through here.
+    def transform_first_chunk(
+        self, status_code: int, headers: HTTPHeaders, chunk: bytes, finishing: bool
+    ) -> tuple[int, HTTPHeaders, bytes]:
+        headers.update(_UNFRAMED)
+        return super().transform_first_chunk(status_code, headers, chunk, finishing)
 
 
 def lock(handlers: list[Any]) -> None:

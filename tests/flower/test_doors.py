@@ -8,6 +8,7 @@ import sys
 import psutil
 import pytest
 
+from tests.flower.flower import CELERY, OFFICE
 from tests.nodes.engine import ROOT
 from tests.nodes.waiting import until
 from tests.nodes.worker import inherited
@@ -54,6 +55,32 @@ def test_another_origin_cannot_shut_a_worker_down_and_our_own_can(worker, start_
     assert worker.container.status == "running"
     assert flower.visit(door, method="POST", body=b"", Origin=f"http://127.0.0.1:{flower.port}").status == 200
     until(lambda: worker.container.status == "exited", what="the worker's end")
+
+
+@pytest.mark.parametrize(("command", "prefix"), [(OFFICE, ""), (CELERY, "/office")], ids=["ours", "plain"])
+def test_no_page_is_shown_in_a_frame_of_another(start_flower, command, prefix):
+    """C31: each answer says so: pages, static files, refusals, and what has not changed or is not there."""
+    flower = start_flower(*([f"--url_prefix={prefix}"] if prefix else []), command=command)
+    doors = (
+        "/",
+        "/metrics",
+        "/healthcheck",
+        "/login",
+        "/nowhere",
+        "/static/css/flower.css",
+        "/static/none.css",
+        "/api/tasks",
+    )
+    answers = [
+        flower.visit(f"{prefix}{door}", login=login, method=method)
+        for door in doors for login in (True, False) for method in ("GET", "HEAD", "POST")
+    ]  # fmt: skip
+    tag = flower.visit(f"{prefix}/static/css/flower.css").headers["Etag"]
+    answers.append(flower.visit(f"{prefix}/static/css/flower.css", **{"If-None-Match": tag}))
+    assert {answer.status for answer in answers} >= {200, 304, 401, 403, 404, 405}
+    for answer in answers:
+        assert answer.headers["X-Frame-Options"] == "DENY", answer
+        assert answer.headers["Content-Security-Policy"] == "frame-ancestors 'none'", answer
 
 
 OURS = ["--conf=office_tasks/flowerconfig.py"]
