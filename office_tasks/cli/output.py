@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 import typer
 
 PIPED_WIDTH: Final = 1_000
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
 def show(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, as_json: bool) -> None:

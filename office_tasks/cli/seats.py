@@ -85,12 +85,13 @@ def list_(task_id: str, as_json: AsJson = False) -> None:
     from db.slate import slate
     from office_tasks.cli.context import connection
     from office_tasks.errors import NotFound
+    from office_tasks.prose import shown
 
     with connection() as reading:
         found = listing.task(reading, task_id)
         seats = slate(reading, task_id)
     if found is None:
-        raise NotFound(f"there is no task {task_id!r}")
+        raise NotFound(f"there is no task {shown(task_id)}")
     if not as_json and found["step_id"] is None:
         typer.echo(
             f"task {task_id} stands on no step, so nobody sits on it; its runner: {found['runner_id'] or 'none'}"

@@ -32,11 +32,12 @@ def show_(task_id: str, as_json: AsJson = False) -> None:
     from db.standing import standing
     from office_tasks.cli.context import connection
     from office_tasks.errors import NotFound
+    from office_tasks.prose import shown
 
     with connection() as reading:
         found = standing(reading, task_id)
     if found is None:
-        raise NotFound(f"there is no task {task_id!r}")
+        raise NotFound(f"there is no task {shown(task_id)}")
     if as_json:
         show_json(_document(found))
         return

@@ -87,12 +87,13 @@ def show_(task_id: str, as_json: AsJson = False) -> None:
     from db import listing
     from office_tasks.cli.context import connection
     from office_tasks.errors import NotFound
+    from office_tasks.prose import shown
 
     with connection() as reading:
         found = listing.task(reading, task_id)
         wakes = listing.wakes_of_task(reading, task_id)
     if found is None:
-        raise NotFound(f"there is no task {task_id!r}")
+        raise NotFound(f"there is no task {shown(task_id)}")
     if as_json:
         show_json({**found, "wakes": [dict(wake) for wake in wakes]})
         return

@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from db import explaining, listing, unstarted
 from office_tasks.errors import NotFound
+from office_tasks.prose import shown
 from office_tasks.why import runs, tasks, wakes
 from office_tasks.why.causer import Causer, causer
 from office_tasks.why.words import Row
@@ -75,7 +76,7 @@ def explain(connection: Connection, named: str, ask_workers: AskWorkers) -> Expl
     """
     kind = explaining.kind_of(connection, named)
     if kind is None:
-        raise NotFound(f"there is no task, run or wake {named!r}, or it is past its retention")
+        raise NotFound(f"there is no task, run or wake {shown(named)}, or it is past its retention")
     found_wakes = explaining.wakes_of(connection, kind, named)
     found_runs = _runs(connection, kind, named, found_wakes)
     task_id = named if kind == "task" else next((row["task_id"] for row in (*found_wakes, *found_runs)), None)

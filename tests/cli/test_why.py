@@ -311,3 +311,17 @@ def test_what_is_not_there_is_one_sentence_and_exit_1(run, named):
     said = run("why", named)
     assert (said.code, said.out) == (1, "")
     assert said.err == f"office: there is no task, run or wake {named!r}, or it is past its retention\n"
+
+
+@pytest.mark.parametrize("command", ["why", "doctor", "status"])
+def test_its_help_promises_no_table(run, command):
+    assert "table" not in run(command, "--help").out
+
+
+@pytest.mark.parametrize("command", ["why", "task show", "seat list", "session show"])
+@pytest.mark.usefixtures("board")
+def test_what_is_no_id_is_not_repeated(run, command):
+    said = run(*command.split(), "x" * 70_000)
+    assert said.code == 1
+    assert "<text, 70000 bytes>" in said.err
+    assert len(said.err) < 200
