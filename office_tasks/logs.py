@@ -59,6 +59,8 @@ def configure_logs(level: str, stream: TextIO | None = None) -> None:
     # Celery would log each result with its key and, at DEBUG, each body; what was decided is logged by its own events.
     trace.LOG_SUCCESS = "Task %(name)s[%(id)s] succeeded in %(runtime)ss"
     logging.getLogger("celery.pool").setLevel(logging.INFO)
+    # At DEBUG, of each new connection: that a plain Redis knows no notifications of a hosted one's maintenance.
+    logging.getLogger("redis.connection").setLevel(logging.INFO)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
@@ -67,9 +69,14 @@ def configure_logs(level: str, stream: TextIO | None = None) -> None:
 
 @contextlib.contextmanager
 def named(task_id: str | None, task_name: str) -> Iterator[None]:
-    """Have each line that is logged meanwhile carry this Celery task's id and name."""
-    with structlog.contextvars.bound_contextvars(**{_TASK_ID: task_id, _TASK_NAME: task_name}):
+    """Have each line that is logged meanwhile carry this Celery task's name, and its id if it has one."""
+    with structlog.contextvars.bound_contextvars(**_names(task_id, task_name)):
         yield
+
+
+def _names(task_id: str | None, task_name: str) -> dict[str, str]:
+    # What is called as a plain function has no id.
+    return {**({_TASK_ID: task_id} if task_id else {}), _TASK_NAME: task_name}
 
 
 def _task_of_record(_logger: Any, _method: str, line: EventDict) -> EventDict:  # noqa: ANN401 - structlog's own signature
@@ -84,7 +91,7 @@ def _task_of_record(_logger: Any, _method: str, line: EventDict) -> EventDict:  
 def _task_at_work(_logger: Any, _method: str, line: EventDict) -> EventDict:  # noqa: ANN401 - structlog's own signature
     """Name the Celery task that this thread works on, before our code begins and after it ended too."""
     if _TASK_ID not in line and (task := get_current_task()):
-        line[_TASK_ID], line[_TASK_NAME] = task.request.id, task.name
+        line.update(_names(task.request.id, task.name))
     return line
 
 

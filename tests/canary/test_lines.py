@@ -14,6 +14,7 @@ from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
 from db.engine import make_engine
+from office_tasks import task_created
 from office_tasks.devstack.ports import pick
 from office_tasks.execution import keeper
 from office_tasks.logs import named
@@ -181,6 +182,14 @@ def test_at_a_terminal_there_are_colours_and_no_values(office_env, caller):
     assert all(COLOURED.search(line) for line in lines)
     assert "Traceback (most recent call last)" in said
     assert '{"' not in said.partition("ready.")[2]
+
+
+def test_a_call_in_process_has_a_name_and_no_id(office):
+    """OPS-1.3: no line says that an id is None; a plain call has no message that it could be the id of."""
+    with capture_logs(processors=[merge_contextvars]) as logs:
+        task_created("T9")
+    assert [line["event"] for line in logs] == ["wake_withheld"]
+    assert NAMED & set(logs[0]) == {"celery_task_name"}
 
 
 def test_what_keeps_a_lease_names_its_task_too(monkeypatch):
