@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from ipaddress import IPv4Address
-from typing import Final, Self
+from typing import Any, Final, Literal, Self, get_args, get_origin
 
 from pydantic import Field, IPvAnyAddress, SecretStr, ValidationError, model_validator
+from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
@@ -17,6 +18,7 @@ from office_tasks.admin import LOOKBACK_HOURS
 from office_tasks.admission.windows import ALLOWANCE_WINDOW, DUPLICATE_LOOKBACK
 from office_tasks.errors import OfficeError
 
+_BOUNDS: Final = (("ge", "at least"), ("le", "at most"))
 _WINDOWS: Final = {"the duplicate window": DUPLICATE_LOOKBACK, "the allowance window": ALLOWANCE_WINDOW}
 # What a run is still asked for after it ended: whether its task was ever started, and what the gates count.
 _NEEDS_RUNS: Final = {"the longest recovery_lookback_hours": dt.timedelta(hours=max(LOOKBACK_HOURS)), **_WINDOWS}
@@ -50,7 +52,7 @@ class Settings(BaseSettings):
     history_retention_days: int = Field(default=14, le=36_500, description="days")
     metrics_port: int = Field(default=0, ge=0, le=65_535, description="of a worker's main process; none when it is 0")
     metrics_address: IPvAnyAddress = Field(default=IPv4Address("127.0.0.1"), description="that it listens at")
-    log_level: str = Field(default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
     @model_validator(mode="after")
     def _limits_are_ordered(self) -> Self:
@@ -140,6 +142,20 @@ def load() -> Settings:
         raise SettingsError("; ".join(map(_sentence, error.errors(include_input=False)))) from None
 
 
-def _sentence(fault: object) -> str:
-    where, said = fault["loc"], fault["msg"].removeprefix("Value error, ")  # type: ignore[index]
-    return f"OFFICE_{str(where[0]).upper()}: {said}" if where else said
+def _sentence(fault: Mapping[str, Any]) -> str:
+    if not fault["loc"]:
+        return str(fault["msg"]).removeprefix("Value error, ")
+    name = str(fault["loc"][0])
+    return f"OFFICE_{name.upper()}: must be {_accepted(Settings.model_fields[name])}"
+
+
+def _accepted(field: FieldInfo) -> str:
+    """Return what a setting takes, as its declaration says: pydantic's own words are for programmers."""
+    if get_origin(field.annotation) is Literal:
+        *others, last = get_args(field.annotation)
+        return f"{', '.join(others)} or {last}"
+    bounds = [
+        f"{word} {getattr(one, bound)}" for one in field.metadata for bound, word in _BOUNDS if hasattr(one, bound)
+    ]
+    # Each number has a bound; texts are never refused here, and what is left is the one address.
+    return f"a whole number, {' and '.join(bounds)}" if bounds else "an IP address"

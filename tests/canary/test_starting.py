@@ -25,7 +25,7 @@ SAMPLE = str(ROOT / "tests/data/sample_assignments.csv")
 DATABASE = f"postgresql+psycopg://office:{hidden.DATABASE}"
 # (variable, value, words of the sentence)
 BAD = {
-    "no number": ("OFFICE_CONCURRENCY", "none", "valid integer"),
+    "no number": ("OFFICE_CONCURRENCY", "none", "must be a whole number, at least 1 and at most 256"),
     "limits": ("OFFICE_TIME_LIMIT", "60", "OFFICE_TIME_LIMIT < "),
     "driver": ("OFFICE_DATABASE_URL", f"mysql://office:{hidden.DATABASE}@localhost/office", "must begin with"),
     "no database url": ("OFFICE_DATABASE_URL", f"office:{hidden.DATABASE}", "is no URL"),
@@ -44,8 +44,8 @@ BAD = {
     "backend": ("OFFICE_RESULT_BACKEND", f"zork://:{hidden.BACKEND}@localhost/0", "zork://"),
     "stream": ("OFFICE_EVENTS_URL", f"http://:{hidden.BROKER}@localhost/0", "http://"),
     "handler": ("OFFICE_RUN_HANDLER", "zork", "package.module:function"),
-    "log level": ("OFFICE_LOG_LEVEL", "LOUD", "pattern"),
-    "address": ("OFFICE_METRICS_ADDRESS", "here", "valid"),
+    "log level": ("OFFICE_LOG_LEVEL", "LOUD", "OFFICE_LOG_LEVEL: must be DEBUG, INFO, WARNING or ERROR"),
+    "address": ("OFFICE_METRICS_ADDRESS", "here", "must be an IP address"),
 }
 
 
@@ -147,6 +147,7 @@ def test_processes_that_start_say_no_secret(node_engine, office_env, tmp_path, l
         node.kill("SIGTERM")
         node.wait(timeout=60)
         assert leaks(node.logs()) == []
+        assert b"maintenance notifications" not in node.logs(), "a line of each connection that says nothing"
 
 
 def broker_api() -> str:
