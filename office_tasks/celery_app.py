@@ -11,7 +11,9 @@ from typing import Any
 import click
 from celery import Celery, signals
 from celery.app import utils
+from celery.backends.asynchronous import E_RETRY_LIMIT_EXCEEDED
 from celery.bin.base import CLIContext
+from kombu.exceptions import OperationalError
 
 from office_tasks.admission.listeners import when_queued
 from office_tasks.arguments import reported
@@ -63,9 +65,19 @@ class OfficeApp(Celery):  # type: ignore[misc]  # Celery has no types
         return super().task(*args, **{"shared": False, **options})
 
     def send_task(self, name: str, args: Any = None, kwargs: Any = None, *more: Any, **options: Any) -> Any:  # noqa: ANN401 - as above
-        """Send a message whose headers and events show of its arguments what may be shown (OPS-1.1)."""
+        """Send a message whose headers and events show of its arguments what may be shown (OPS-1.1).
+
+        Raises:
+            OperationalError: the broker does not answer, or the result backend, where an answer is waited for.
+        """
         options["argsrepr"], options["kwargsrepr"] = reported(name, args, kwargs)
-        return super().send_task(name, args, kwargs, *more, **options)
+        try:
+            return super().send_task(name, args, kwargs, *more, **options)
+        except RuntimeError as error:
+            if str(error) != E_RETRY_LIMIT_EXCEEDED:
+                raise
+            # Celery would have its caller restarted, which another call mends as well.
+            raise OperationalError("the result backend does not answer") from error
 
 
 app = OfficeApp(
