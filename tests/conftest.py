@@ -1,6 +1,9 @@
-"""Fixtures of all tests."""
+"""Fixtures of all tests, and their order."""
 
 from __future__ import annotations
+
+import os
+from itertools import islice
 
 import pytest
 
@@ -10,6 +13,35 @@ from office_tasks.settings import Settings
 from tests.support import Board
 
 pytest_plugins = ["pytester", "tests.nodes.plugin", "tests.databases"]
+
+# What takes a minute or more, the longest first.
+LONG = (
+    "documents/test_walk",
+    "replay/test_real_file",
+    "canary/test_starting.py::test_a_broker_that_refuses",
+    "executing/test_deaths.py::test_a_killed_workers_run",
+    "termination/test_machine",
+    "canary/test_starting.py::test_a_database_that_refuses",
+    "deploy/test_image",
+)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Begin the first of xdist's shares with the longest, the other shares with the others: none begins late."""
+    workers, left, shares = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")), len(items), []
+    long = sorted((item for item in items if _rank(item) < len(LONG)), key=_rank)
+    rest = iter([item for item in items if _rank(item) == len(LONG)])
+    for number in range(workers):
+        size = left // (workers - number)  # as xdist shares them out
+        left -= size
+        first = long[:1] if number == 0 and workers > 1 else long[number :: max(workers - 1, 1)]
+        shares += [*first, *islice(rest, max(0, size - len(first)))]
+    items[:] = [*shares, *rest]
+
+
+def _rank(item):
+    return next((rank for rank, name in enumerate(LONG) if name in item.nodeid), len(LONG))
 
 
 @pytest.fixture
