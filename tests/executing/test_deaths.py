@@ -10,6 +10,7 @@ from db.claims import LEASE
 from tests.integration.caller import events
 from tests.integration.faults import setting
 from tests.nodes.verbs import kill_child, pause, resume, wait_for_log
+from tests.nodes.waiting import until
 
 pytestmark = pytest.mark.office_worker(concurrency=1, queues="execution")
 
@@ -41,10 +42,12 @@ def test_a_run_goes_on_after_its_process_was_killed(worker, desk):
     assert worker.container.status == "running"
 
 
-def test_a_late_writer_loses(worker, start_worker, desk):
+def test_a_late_writer_loses(worker, start_worker, broker, desk):
     """REC-2.8: SIGSTOP past the lease, another worker takes over and finishes; SIGCONT: nothing is overwritten."""
     run_id = desk.begin("hold", attempts=[1])
     pause(worker)
+    # Until its question is over, Redis would hand the next message to whoever stands still.
+    until(lambda: broker.container.client.info("clients")["blocked_clients"] == 0, what="nobody asks the broker")
     assert desk.lapse(run_id)["retried"] == 1
     start_worker()
     desk.signal()

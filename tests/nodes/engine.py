@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.nodes.forked import Nursery
 from tests.nodes.handle import ProcHandle
 
 if TYPE_CHECKING:
@@ -55,13 +56,25 @@ class ProcEngine:
         self.directory = directory
         self.handles: list[ProcHandle] = []
         self._reaper = Reaper()
+        self._nursery: Nursery | None = None
 
-    def run(self, command: Sequence[str], *, name: str, env: Mapping[str, str]) -> ProcHandle:
+    def run(
+        self, command: Sequence[str], *, name: str, env: Mapping[str, str], nursery: Nursery | None = None
+    ) -> ProcHandle:
         """Start `command` from the repository's root and return its handle; it need not be ready yet."""
-        handle = ProcHandle(command, name=name, env=env, cwd=ROOT, logs=self.directory, guard=self._reaper)
+        handle = ProcHandle(
+            command, name=name, env=env, cwd=ROOT, logs=self.directory, guard=self._reaper, nursery=nursery
+        )
         self.handles.append(handle)
         handle.start()
         return handle
+
+    def nursery(self, env: Mapping[str, str]) -> Nursery:
+        """Return what forks the workers of this engine, made for the first one's environment."""
+        if self._nursery is None:
+            self._nursery = Nursery(env, ROOT)
+            self._reaper.add(self._nursery.pid)
+        return self._nursery
 
     def remove(self, handle: ProcHandle) -> None:
         """Kill the node and forget it. Its log stays in `directory`."""
@@ -73,4 +86,7 @@ class ProcEngine:
         """Kill what is left."""
         for handle in list(self.handles):
             self.remove(handle)
+        if self._nursery is not None:
+            self._nursery.close()
+            self._reaper.discard(self._nursery.pid)
         self._reaper.close()

@@ -19,6 +19,8 @@ from tests.nodes.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tests.nodes.forked import Forked, Nursery
+
 INSIDE = Path(__file__).with_name("inside")
 
 
@@ -45,7 +47,15 @@ class ProcHandle:
     """
 
     def __init__(
-        self, command: Sequence[str], *, name: str, env: Mapping[str, str], cwd: Path, logs: Path, guard: Guard
+        self,
+        command: Sequence[str],
+        *,
+        name: str,
+        env: Mapping[str, str],
+        cwd: Path,
+        logs: Path,
+        guard: Guard,
+        nursery: Nursery | None = None,
     ) -> None:
         self.id = secrets.token_hex(32)
         self.name = f"{name}-{self.id[:12]}"
@@ -55,7 +65,8 @@ class ProcHandle:
         self._log = logs / f"{self.name}.log"
         self._log.touch()
         self._guard = guard
-        self._process: subprocess.Popen[bytes] | None = None
+        self._nursery = nursery if nursery and nursery.takes(self.command, self._env, cwd) else None
+        self._process: subprocess.Popen[bytes] | Forked | None = None
         self._log_start = 0
         self._paused = False
         self._buried = False
@@ -103,8 +114,12 @@ class ProcHandle:
         """Start the main process, again if it ended; the log goes on."""
         self._log_start = self._log.stat().st_size
         self._paused = self._buried = False
+        self._process = self._nursery.start(self.command, self._env, self._log) if self._nursery else self._popen()
+        self._guard.add(self.pid)
+
+    def _popen(self) -> subprocess.Popen[bytes]:
         with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
+            return subprocess.Popen(
                 self.command,
                 cwd=self._cwd,
                 env=self._env,
@@ -113,7 +128,6 @@ class ProcHandle:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        self._guard.add(self.pid)
 
     def logs(self) -> bytes:
         """Everything written since the node was made, restarts included."""

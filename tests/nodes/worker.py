@@ -55,9 +55,12 @@ class ProcWorker(ProcReady, CeleryWorkerContainer):
 
 
 def run_worker(engine: ProcEngine, command: Sequence[str], env: Mapping[str, str]) -> ProcWorker:
-    """Start `python -m celery …` from the repository's root, without waiting for it."""
+    """Start `python -m celery …` from the repository's root, without waiting for it.
+
+    It is forked from a process that has what each worker imports, unless its environment is another one's.
+    """
     words = [sys.executable, "-m", *command]
-    return ProcWorker(engine.run(words, name="worker", env={**inherited(), **env}))
+    return ProcWorker(engine.run(words, name="worker", env={**inherited(), **env}, nursery=engine.nursery(inherited())))
 
 
 def inherited() -> dict[str, str]:
