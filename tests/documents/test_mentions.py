@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 
@@ -10,9 +11,22 @@ import typer.main
 
 from office_tasks.arguments import ARGUMENTS
 from office_tasks.cli.main import office
-from tests.documents.pages import FENCE, ROOT, documents
+from tests.documents.pages import FENCE, ROOT, documents, steps
 
 SPAN = re.compile(r"`([^`\n]+)`")
+PROGRAMS = ("office", "make", "celery", "pytest", "python", "pip", "psql", "curl", "docker compose", "apt-get")
+TYPED = re.compile(rf"(?:\w+=\S+ )*(?:{'|'.join(PROGRAMS)}) \S.*|\.ci/\w+")
+BEFORE = re.compile(r"(?:env (?:-u \w+ )+)?(?:\w+=\S+ )*")
+# Which commands of sentences stand in no fence, and what runs them.
+ELSEWHERE = {
+    "make clean": "tests/documents/test_walk.py::test_whoever_follows_the_documents_ends_in_flower",
+    "office demo": "tests/cli/test_demo.py::test_it_shows_every_outcome_and_gate_and_leaves_nothing_running",
+    "celery inspect": "tests/canary/test_starting.py::test_a_broker_that_refuses_hears_no_secret_told",
+    "python celery": "tests/canary/test_starting.py::test_processes_that_start_say_no_secret",
+    "apt-get install chromium": ".ci/run",
+    ".ci/compose": ".ci/run",
+    ".ci/run": ".ci/run",  # what runs all of these
+}
 
 
 def prose(name):
@@ -34,6 +48,32 @@ def test_commands_in_passing_are_commands(name):
         options = {option for parameter in command.params for option in parameter.opts}
         passed_on = command.context_settings.get("ignore_unknown_options")
         assert passed_on or all(word in options for word in rest if word.startswith("--")), span
+
+
+def test_commands_in_passing_are_run():
+    """Each stands in a fence too, maybe with other arguments; the rest a test or `.ci/run` runs, and none but those."""
+    fences = [plain(step.text) for name in documents() for step in steps(name) if step.kind == "typed"]
+    fences += [BEFORE.sub("", command) for command in fences]
+    spans = {span.replace("\\|", "|") for name in documents() for span in SPAN.findall(prose(name))}
+    asked = {command for span in spans if TYPED.fullmatch(span) for command in same(span)}
+    assert {one for one in asked if not any(f"{typed} ".startswith(f"{one} ") for typed in fences)} == set(ELSEWHERE)
+
+
+@pytest.mark.parametrize("place", ELSEWHERE.values(), ids=ELSEWHERE)
+def test_what_runs_them_is_there(place):
+    file, _, name = place.partition("::")
+    assert f"def {name}(" in (ROOT / file).read_text() or not name
+
+
+def plain(command):
+    """Return a command without what names the app, or Python's module as one."""
+    return re.sub(r" (?:-m|-A office_tasks|--app=office_tasks)(?= )", "", command)
+
+
+def same(span):
+    """Return the commands that a span names, each without its arguments: `office step create|list` names two."""
+    words = re.match(r"(?:[\w.-]+=\S+ )*[\w./-]+(?: [a-z][\w./|-]*)*", plain(span))[0].split(" ")[:3]
+    return [" ".join(each) for each in itertools.product(*(word.split("|") for word in words))]
 
 
 @pytest.mark.parametrize("name", documents())

@@ -11,7 +11,7 @@ import pytest
 import typer.main
 
 from office_tasks.cli.main import office
-from tests.documents.pages import FIRST, LAST, documents, steps
+from tests.documents.pages import FIRST, LAST, Step, documents, steps
 from tests.documents.reader import Reader
 from tests.flower.browser import browser, cells, found, missing, settled
 from tests.nodes.waiting import until
@@ -39,9 +39,19 @@ def test_whoever_follows_the_documents_ends_in_flower(reader, tmp_path):
             reader.turn()
     seen = _rate_limited(reader.ports["5555"], tmp_path)
     reader.leave(0)
+    left = _clean(reader)
     assert not reader.wrong, "\n\n".join(reader.wrong)
+    assert left == []
     assert "('flour', 'rae', 'kim')" in seen
     assert not _commands() - {_command(typed) for typed in reader.ran}
+
+
+def _clean(reader):
+    """Type `make clean`, which stands in a sentence; return what is left of what the documents had made."""
+    links = [link.resolve() for link in reader.checkout.glob(".data/*/elsewhere")]
+    reader.do(Step("the end", "typed", "make clean"))
+    made = [reader.checkout / ".venv", reader.checkout / ".data", *links]
+    return [path for path in [*made, *reader.checkout.rglob("__pycache__")] if path.exists()]
 
 
 def _rate_limited(port, tmp_path):
