@@ -42,6 +42,7 @@ INSTEAD = (
     (re.compile(r"(pytest tests/nodes)"), r"\1 --collect-only -qq"),  # and a part of it
     (re.compile(r"make (lint|bench-smoke|bench)"), r"make --dry-run \1"),  # .ci/run does them, the last one small
     (re.compile(r"(python -m bench .*--five-million)"), r"\1 --help"),
+    (re.compile(r"(python -m bench --json .*)"), r"\1 --smoke --only P1"),  # .ci/run does all of them small
     (re.compile(r"(python -m bench .*)"), r"\1 --smoke"),
     (re.compile(r"docker compose (?!config).*"), "true"),  # it takes an engine
     (re.compile(r"(office-venv/bin/pip install .*)"), r"\1 --dry-run --quiet"),  # as `make demo` did
