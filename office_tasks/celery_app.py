@@ -97,7 +97,6 @@ def _look_at_flower(command: click.Context, _option: object, _value: object) -> 
         from office_tasks.watching import doors, options  # noqa: PLC0415 - no other command needs Flower
 
         options.check(command.params.get("tornado_argv") or (), os.environ)
-        options.watch()
         doors.refuse_frames()
 
 

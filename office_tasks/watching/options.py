@@ -1,7 +1,7 @@
 """What Flower's options take: a value that none can be is one sentence, which repeats no value (OPS-1.3).
 
-Flower takes options from `FLOWER_*`, a configuration file and its command line, and would end with a trace. The first
-and the last are looked at before Flower reads them; what a file names, when Flower does.
+Flower would end with a trace. Its environment and its command line are looked at before it reads them; a configuration
+file is Python, and a mistake in it is shown as Python shows one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn
 
 from flower.options import DEFAULT_CONFIG_FILE
 from flower.utils import abs_path, strtobool
-from tornado.options import Error, OptionParser, _Option, options
+from tornado.options import _Option, options
 
 _PREFIX: Final = "FLOWER_"
 _KINDS: Final[Mapping[type, str]] = {
@@ -48,35 +48,6 @@ def check(words: Sequence[str], environment: Mapping[str, str]) -> None:
         if given is None or not _takes(option, given):
             _refuse_value(word, option)
     _check_file(words, environment)
-
-
-def watch() -> None:
-    """Have each option end with a sentence when the configuration file gives it what it cannot take."""
-    vars(options)["parse_config_file"] = _parse_config_file
-    for option in options._options.values():  # noqa: SLF001 - Flower itself looks there
-        for take in ("parse", "set"):
-            setattr(option, take, _watched(option, getattr(option, take)))
-
-
-def _parse_config_file(path: str, final: bool = True) -> None:
-    try:
-        OptionParser.parse_config_file(options, path, final)
-    except Error as error:
-        # Of what should be several: its sentence names the option, and no value.
-        _refuse(f"{options.conf}: {error}")
-
-
-def _watched(option: _Option, take: Callable[[Any], object]) -> Callable[[Any], object]:
-    def taken(value: object) -> object:
-        try:
-            found = take(value)
-        except (Error, ValueError, TypeError):
-            found = _refuse_value(f"{option.name} in {options.conf}", option)
-        if not _fits(option, option.value()):
-            _refuse_value(f"{option.name} in {options.conf}", option)
-        return found
-
-    return taken
 
 
 def _given(words: Sequence[str]) -> Iterator[tuple[str, _Option, str | None]]:

@@ -60,15 +60,6 @@ def test_what_flower_takes_passes():
     options.check(["--conf=flowerconfig.py"], {})
 
 
-FILES = {
-    "a text": ("port = 'banana'", f"port in conf.py {PORT}"),
-    "out of range": ("port = 70000", f"port in conf.py {PORT}"),
-    "another type": (f"cookie_secret = ['{hidden.FLOWER}']", "cookie_secret in conf.py takes text"),
-    "no list": ("basic_auth = 7",
-                "conf.py: Option 'basic_auth' is required to be a list of str or a comma-separated string"),
-}  # fmt: skip
-
-
 @pytest.fixture
 def flower_ends(office_env, tmp_path):
     """Run a command of Flower's that cannot start, to its end, in a directory of its own."""
@@ -83,13 +74,6 @@ def flower_ends(office_env, tmp_path):
         return done.returncode, done.stderr
 
     return run
-
-
-@pytest.mark.parametrize("file", FILES.values(), ids=FILES)
-def test_so_it_is_of_a_configuration_file(flower_ends, tmp_path, file):
-    text, sentence = file
-    (tmp_path / "conf.py").write_text(text)
-    assert flower_ends("celery", "flower", "--conf=conf.py") == (2, f"office: {sentence}\n")
 
 
 @pytest.mark.parametrize("command", ["flower", "celery flower"])
