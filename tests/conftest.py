@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from itertools import islice
 
 import pytest
@@ -24,6 +25,12 @@ LONG = (
     "canary/test_starting.py::test_a_database_that_refuses",
     "deploy/test_image",
 )
+
+
+def pytest_configure():
+    """Let tests interrupt what they start also when this is a job in the background, of which SIGINT is ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(trylast=True)

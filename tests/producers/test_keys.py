@@ -19,7 +19,9 @@ ARGUMENTS = {"task_id": ids, "agent_profile_id": ids, "step_id": ids, "step_tran
 BUILDERS = {
     name: builder
     for name, builder in inspect.getmembers(keys, inspect.isfunction)
-    if builder.__module__ == keys.__name__ and not name.startswith("_") and name not in {"digest", "escape"}
+    if builder.__module__ == keys.__name__
+    and not name.startswith("_")
+    and name not in {"digest", "escape", "calling_run"}
 }
 
 
