@@ -16,6 +16,7 @@ from office_tasks import validation
 from office_tasks.errors import InvalidInput, NotFound
 from office_tasks.ids import new_id
 from office_tasks.producers.assignments import check_agent
+from office_tasks.prose import shown
 
 LOOKBACK_HOURS: Final = (1, 720)
 
@@ -97,7 +98,7 @@ def set_agent_status(engine: Engine, agent_profile_id: str, status: str) -> str:
     with engine.begin() as connection:
         was = connection.execute(before).scalar_one_or_none()
         if was is None:
-            raise NotFound(f"there is no agent {agent_profile_id!r}")
+            raise NotFound(f"there is no agent {shown(agent_profile_id)}")
         connection.execute(changed)
     return was
 
@@ -196,13 +197,13 @@ def _template_seat(step_id: str, role: str, agent_profile_id: str) -> dict[str, 
 def _workspace_of_step(connection: Connection, step_id: str) -> str:
     workspace_id = connection.execute(select(Step.workspace_id).where(Step.id == step_id)).scalar_one_or_none()
     if workspace_id is None:
-        raise NotFound(f"there is no step {step_id!r}")
+        raise NotFound(f"there is no step {shown(step_id)}")
     return workspace_id
 
 
 def _agent_status(status: str) -> str:
     if status not in AGENT_STATUSES:
-        raise InvalidInput(f"status: must be one of {', '.join(AGENT_STATUSES)}, not {status!r}")
+        raise InvalidInput(f"status: must be one of {', '.join(AGENT_STATUSES)}, not {shown(status)}")
     return status
 
 
@@ -210,7 +211,7 @@ def _require_workspace(engine: Engine, workspace_id: str) -> None:
     wanted = validation.identifier("workspace_id", workspace_id)
     with engine.connect() as connection:
         if not connection.execute(select(exists().where(Workspace.id == wanted))).scalar_one():
-            raise NotFound(f"there is no workspace {wanted!r}")
+            raise NotFound(f"there is no workspace {shown(wanted)}")
 
 
 def _insert(engine: Engine, model: type[Base], **columns: Any) -> None:  # noqa: ANN401 - the model's own columns
@@ -219,5 +220,5 @@ def _insert(engine: Engine, model: type[Base], **columns: Any) -> None:  # noqa:
             connection.execute(insert(model).values(**columns))
     except IntegrityError as error:
         if violates(error, f"pk_{model.__tablename__}"):
-            raise InvalidInput(f"there is already {columns['id']!r} among the {model.__tablename__}") from None
+            raise InvalidInput(f"there is already {shown(columns['id'])} among the {model.__tablename__}") from None
         raise

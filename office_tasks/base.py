@@ -19,7 +19,7 @@ from office_tasks.errors import DatabaseError, Forbidden, InvalidInput, NotFound
 from office_tasks.ids import new_id
 from office_tasks.logs import named
 from office_tasks.messages import check_id
-from office_tasks.results import Result
+from office_tasks.results import returned
 
 if TYPE_CHECKING:
     from office_tasks.office import Office
@@ -91,9 +91,9 @@ class OfficeTask(Task):  # type: ignore[misc]  # Celery has no types
             deliveries.poison(connection, self.request.id)
         return True
 
-    def _returned(self, found: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _returned(self, found: object) -> object:
         # Whoever watches a worker sees what it returns as well, though not all of it (OPS-1.3).
-        return found if self.request.called_directly or self.request.is_eager else Result(found)
+        return found if self.request.called_directly or self.request.is_eager else returned(found)
 
     @property
     def _counts(self) -> Mapping[str, int]:

@@ -27,7 +27,7 @@ def require(permission: str, caller_id: str | None, caller: Person | None) -> No
     own = caller.permissions
     held = frozenset(own) if own is not None else _BY_ROLE.get(caller.role, frozenset())
     if permission not in held:
-        raise Forbidden(f"agent {caller_id!r} (role {caller.role!r}) may not {permission}")
+        raise Forbidden(f"agent {shown(caller_id)} (role {shown(caller.role)}) may not {permission}")
 
 
 def belongs(caller_id: str | None, caller: Person | None, workspace_id: str) -> None:
@@ -42,4 +42,4 @@ def belongs(caller_id: str | None, caller: Person | None, workspace_id: str) -> 
     if caller is None:
         raise NotFound(f"there is no agent {shown(caller_id)}")
     if caller.workspace_id != workspace_id:
-        raise Forbidden(f"agent {caller_id!r} is not of workspace {workspace_id!r}")
+        raise Forbidden(f"agent {shown(caller_id)} is not of workspace {shown(workspace_id)}")

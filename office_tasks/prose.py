@@ -34,16 +34,12 @@ def placed(name: str, value: object) -> object:
     return value if value is None or value == "" or _is_plain(value) else hidden(name, value)
 
 
-def watched(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a result or of a log line as a watcher may see them."""
-    return {name: _watched(name, value) for name, value in fields.items()}
-
-
-def _watched(name: str, value: object) -> object:
+def watched(value: Any, name: str = "value") -> Any:  # noqa: ANN401 - any JSON value
+    """Return a result, or the fields of a log line, as a watcher may see it; `name` is what its place is called."""
     if isinstance(value, Mapping):
-        return watched(value)
+        return {key: watched(each, key) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_watched(name, each) for each in value]
+        return [watched(each, name) for each in value]
     return value if name in _SENTENCES else placed(name, value)
 
 

@@ -5,7 +5,7 @@ A result names the ids that its caller gave, and what stands in an id's place ma
 
 from __future__ import annotations
 
-from collections import UserDict
+from collections import Counter, UserDict, UserList
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -20,9 +20,28 @@ class Result(UserDict[str, Any]):
         return self.data
 
     def __repr__(self) -> str:
-        """Begin with the outcome, or with one for each wake; then all of it, prose by its size."""
-        said = ", ".join(_outcomes(self.data))
+        """Begin with the outcome, or with those of its wakes, the rarest first; then all of it, prose by its size."""
+        said = ", ".join(_counted(_outcomes(self.data)))
         return f"{said} · {watched(self.data)!r}" if said else repr(watched(self.data))
+
+
+class Results(UserList[Any]):
+    """The results of several calls, as Celery's own `starmap`, `chunks` and `chord` return them."""
+
+    def __json__(self) -> list[Any]:
+        """Return what is stored for the caller."""
+        return self.data
+
+    def __repr__(self) -> str:
+        """Show them, prose by its size."""
+        return repr(watched(self.data))
+
+
+def returned(found: object) -> object:
+    """Return what a worker hands to Celery for what a Celery task returned."""
+    if isinstance(found, Mapping):
+        return Result(found)
+    return Results(found) if isinstance(found, list | tuple) else found
 
 
 def _outcomes(result: Mapping[str, Any]) -> Iterable[str]:
@@ -30,3 +49,8 @@ def _outcomes(result: Mapping[str, Any]) -> Iterable[str]:
     for each in result.get("wakes", [result]):
         if isinstance(each, Mapping) and "outcome" in each:
             yield each["outcome"]
+
+
+def _counted(outcomes: Iterable[str]) -> Iterable[str]:
+    for outcome, number in sorted(Counter(outcomes).items(), key=lambda each: each[1]):
+        yield outcome if number == 1 else f"{number} {outcome}"

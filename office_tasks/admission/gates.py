@@ -28,7 +28,7 @@ def agent_status(wake: Wake, facts: Facts) -> Decision | None:
     if facts.agent_status is None:
         return _refuse(AgentNotFound, f"there is no agent {shown(wake.agent_profile_id)}")
     if facts.agent_status != WAKEABLE:
-        return _refuse(AgentNotWakeable, f"agent {wake.agent_profile_id!r} is {facts.agent_status}")
+        return _refuse(AgentNotWakeable, f"agent {shown(wake.agent_profile_id)} is {facts.agent_status}")
     return None
 
 
@@ -36,10 +36,10 @@ def workspace_pause(wake: Wake, facts: Facts) -> Decision | None:
     """Gate 2: refuse while the agent's workspace is paused, or while nobody can tell (ADM-2.6)."""
     if facts.paused is None:
         return _refuse(
-            PauseGateUnavailable, f"cannot read whether the workspace of {wake.agent_profile_id!r} is paused"
+            PauseGateUnavailable, f"cannot read whether the workspace of {shown(wake.agent_profile_id)} is paused"
         )
     if facts.paused:
-        return _refuse(WorkspacePaused, f"the workspace of agent {wake.agent_profile_id!r} is paused")
+        return _refuse(WorkspacePaused, f"the workspace of agent {shown(wake.agent_profile_id)} is paused")
     return None
 
 

@@ -68,7 +68,7 @@ def check_agent(
     if agent_profile_id not in people:
         raise NotFound(f"{field}: there is no agent {shown(agent_profile_id)}")
     if people[agent_profile_id].workspace_id != workspace_id:
-        raise InvalidInput(f"{field}: agent {agent_profile_id!r} is not of workspace {workspace_id!r}")
+        raise InvalidInput(f"{field}: agent {shown(agent_profile_id)} is not of workspace {shown(workspace_id)}")
 
 
 def unassign(tx: Transaction, found: board.Standing, actor: Actor, guard: Guard) -> Change:

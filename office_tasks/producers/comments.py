@@ -74,7 +74,7 @@ def write(tx: Transaction, task_id: str, comment: CommentAdded) -> None:
         "instant": tx.instant,
     }
     if not comments.add(tx.connection, row):
-        raise InvalidInput(f"comment_id: there is another comment {comment.id!r}")
+        raise InvalidInput(f"comment_id: there is another comment {shown(comment.id)}")
 
 
 def _add(tx: Transaction, *, task_id: str, comment: CommentAdded, actor: Actor) -> Change:

@@ -179,7 +179,7 @@ def _write(
         board.create_task(tx.connection, params)
     except IntegrityError as error:
         if violates(error, board.TASK_ID):
-            raise InvalidInput(f"task_id: there is a task {columns['id']!r} already") from None
+            raise InvalidInput(f"task_id: there is a task {shown(columns['id'])} already") from None
         raise
 
 

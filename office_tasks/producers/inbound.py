@@ -19,6 +19,7 @@ from office_tasks.admission import Keyless, Wake, wake
 from office_tasks.errors import InvalidInput
 from office_tasks.producers.eligibility import withheld
 from office_tasks.producers.producer import Producer
+from office_tasks.prose import shown
 
 log: Final = structlog.stdlib.get_logger("office")
 
@@ -98,7 +99,7 @@ def _standing(engine: Engine, said: Event) -> board.Standing | None:
         found = board.standing(connection, said.task_id)
         person = board.people(connection, said.assignee_id).get(said.assignee_id or "") if found else None
     if found and person and person.workspace_id not in (None, found.workspace_id):
-        raise InvalidInput(f"assignee_id: agent {person.id!r} is not of workspace {found.workspace_id!r}")
+        raise InvalidInput(f"assignee_id: agent {shown(person.id)} is not of workspace {shown(found.workspace_id)}")
     return found
 
 

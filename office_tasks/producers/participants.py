@@ -87,7 +87,7 @@ def claim_seat(
     displaced = validation.identifier("displaced_agent_id", displaced_agent_id)
     claiming = validation.identifier("claiming_agent_id", claiming_agent_id)
     if displaced == claiming:
-        raise InvalidInput(f"claiming_agent_id: agent {claiming!r} already sits there")
+        raise InvalidInput(f"claiming_agent_id: agent {shown(claiming)} already sits there")
     work = partial(
         _claim,
         task_id=validation.identifier("task_id", task_id),
@@ -118,7 +118,7 @@ def _add(tx: Transaction, *, task_id: str, agent_profile_id: str, role: str, act
     found, people = locked_with(tx, task_id, actor, agent_profile_id, permission=APPROVE)
     check_agent("agent_profile_id", agent_profile_id, people, found.workspace_id)
     if found.step_id is None:
-        raise InvalidInput(f"task_id: task {task_id!r} stands on no step, where alone there are seats")
+        raise InvalidInput(f"task_id: task {shown(task_id)} stands on no step, where alone there are seats")
     seat = _seat(found, role, agent_profile_id)
     added = seating.sit(tx.connection, seat, new_id(), tx.instant)
     return _changed("add_participant", tx, actor, seat, added=added)
@@ -140,7 +140,7 @@ def _claim(tx: Transaction, *, task_id: str, role: str, displaced: str, claiming
     left = _seat(found, role, displaced)
     _stand(tx, left)
     if any((seat.role, seat.agent_profile_id) == (role, claiming) for seat in slate(tx.connection, task_id)):
-        raise InvalidInput(f"claiming_agent_id: agent {claiming!r} already sits there as {role}")
+        raise InvalidInput(f"claiming_agent_id: agent {shown(claiming)} already sits there as {role}")
     taken = {**left, "agent_profile_id": claiming}
     seating.sit(tx.connection, taken, new_id(), tx.instant)
     withdrawn = seating.withdraw_reviews(tx.connection, left, SEAT_CLAIMED, tx.instant)

@@ -87,6 +87,13 @@ TAKEN: list[tuple[str, list[Any], dict[str, Any]]] = [
     ("spawn_run", [PROSE, "bob", "agent_error", {}, f"{PROSE} key"], {}),
     ("task_created", [f"{PROSE} 3"], {}),
 ]
+# Refused with a sentence about what was taken before.
+REFUSED: list[tuple[str, list[Any], dict[str, Any]]] = [
+    ("add_comment", ["T0", f"{PROSE} body @bob", "another", "user", "me"], {}),
+    ("create_task", ["acme", "T2"], {"task_id": f"{PROSE} title"}),
+    ("claim_seat", [f"{PROSE} title", "reviewer", "ana", "ana"], {}),
+    ("assign_task", [f"{PROSE} title", "bob", PROSE], {}),
+]
 
 # (body, headers over those of `queue_run`, content type); those that leave an id are answered.
 MESSAGES: list[tuple[Any, dict[str, Any], str]] = [
@@ -112,11 +119,12 @@ UNANSWERED = [{"task": None}, {"task": [WRITTEN]}, {"id": f"{WRITTEN}\0"}, {"id"
 
 
 def say_what_is_taken(caller) -> list[str]:
-    """Send all that is accepted with prose where an id belongs, one after the other; return the ids."""
+    """Send prose where an id belongs, one after the other: what is accepted, then what is not; return the ids."""
     sent = []
-    for name, args, kwargs in TAKEN:
+    for name, args, kwargs in TAKEN + REFUSED:
         sent.append(caller.send(name, *args, **kwargs))
-        sent[-1].get(timeout=60)
+        answer = sent[-1].get(timeout=60, propagate=False)
+        assert isinstance(answer, Exception) is ((name, args, kwargs) in REFUSED), (name, args, answer)
     return [each.id for each in sent]
 
 

@@ -6,7 +6,8 @@ import pytest
 from celery.utils.saferepr import saferepr
 from kombu.utils.json import dumps, loads
 
-from office_tasks.results import Result
+from office_tasks.results import Result, returned
+from tests.nodes.engine import ROOT
 
 WAKES = {"task_id": "T1", "wakes": [{"outcome": "queued"}, {"outcome": "deduped"}, {"wake_id": "w"}]}
 
@@ -29,13 +30,30 @@ def test_what_a_watcher_sees(result, said):
     assert saferepr(Result(result)) == said
 
 
-def test_a_long_result_still_begins_with_its_outcomes():
+def test_a_long_result_still_begins_with_all_of_its_outcomes():
     """OPS-1.1: Celery cuts what it tells of a result."""
-    many = Result({"wakes": [{"outcome": "queued", "wake_id": "w" * 30}] * 40})
-    assert saferepr(many, 1024).startswith("queued, queued, ")
+    many = [*[{"outcome": "queued", "wake_id": "w" * 30}] * 299, {"outcome": "none"}, {"outcome": "deduped"}]
+    assert saferepr(Result({"wakes": many}), 1024).startswith("none, deduped, 299 queued · {")
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [([{"key": "a b"}, 1], "[{'key': '<key, 3 bytes>'}, 1]"), (("a b",), "['<value, 3 bytes>']"),
+     (None, "None"), (7, "7")],
+)  # fmt: skip
+def test_what_celerys_own_tasks_return(found, said):
+    """OPS-1.3: of `starmap` and a chord, which are Celery tasks of ours too."""
+    assert saferepr(returned(found)) == said
 
 
 def test_its_caller_gets_all_of_it():
     """ADM-7.2: as it was returned, prose in an id's place too."""
     found = {"comment_id": "I think so", "wakes": []}
     assert loads(dumps({"result": Result(found)})) == {"result": found}
+
+
+def test_no_sentence_repeats_what_was_given_as_it_is():
+    """OPS-1.3: what stands in an id's place goes through `shown`."""
+    places = [ROOT / "office_tasks" / name for name in ("admin.py", "permissions.py", "admission", "producers")]
+    files = [file for place in places for file in ([place] if place.is_file() else place.glob("*.py"))]
+    assert [file.name for file in files if "!r}" in file.read_text()] == []
