@@ -106,7 +106,8 @@ MESSAGES: list[tuple[Any, dict[str, Any], str]] = [
     *(
         ([["ana", "r", PAYLOAD], {}, {}], headers, "application/json")
         for headers in ({"eta": PROSE}, {"expires": PROSE}, {"retries": PROSE}, {"timelimit": [PROSE, PROSE]},
-                        {"compression": PROSE}, {"stamps": PROSE}, {"headers": PROSE}, {"office_retries": PROSE})
+                        {"compression": PROSE}, {"stamps": PROSE}, {"headers": PROSE}, {"office_retries": PROSE},
+                        {"shadow": PROSE})
     ),
     ([[WRITTEN], {WRITTEN: WRITTEN}, {}], {"task": "office.zork"}, "application/json"),
     (pickle.dumps([["ana", "r", PAYLOAD], {}, {}]), {}, "application/x-python-serialize"),
