@@ -94,10 +94,15 @@ app.add_defaults(lambda: configuration(app.office.settings))
 def _look_at_flower(command: click.Context, _option: object, _value: object) -> None:
     """Before Flower reads its options: it would end with a trace, and serve pages without what is set here."""
     if command.info_name == "flower":
-        from office_tasks.watching import doors, options  # noqa: PLC0415 - no other command needs Flower
+        from flower.urls import handlers  # noqa: PLC0415 - no other command needs Flower
+
+        from office_tasks.watching import doors, options  # noqa: PLC0415 - as above
 
         options.check(command.params.get("tornado_argv") or (), os.environ)
         doors.refuse_frames()
+        doors.lock(handlers)
+        # Flower looks results up in whatever app is the default; ours leaves that place to its callers' own.
+        app.set_default()
 
 
 # Celery gives such an option to each of its commands, and Click calls it when that has its arguments.

@@ -52,7 +52,7 @@ class _Unframed(OutputTransform):
 
 
 def lock(handlers: list[Any]) -> None:
-    """Put the login before each of Flower's handlers, in place.
+    """Put the login before each of Flower's handlers that has not got it yet, in place.
 
     Flower asks for it in the methods that a handler has: the others would answer 405, and `/metrics` anybody.
     """
@@ -64,17 +64,17 @@ def lock(handlers: list[Any]) -> None:
 
 
 def _locked(handler: type[Any]) -> type[Any]:
-    if not issubclass(handler, BaseHandler) or issubclass(handler, _OPEN):
+    if not issubclass(handler, BaseHandler) or issubclass(handler, (*_OPEN, _Locked)):
         return handler
+    return type(handler.__name__, (_Locked, handler), {})
 
-    class Locked(handler):  # type: ignore[misc]  # Flower has no types
-        def prepare(self) -> Any:  # noqa: ANN401 - perhaps something to await
-            if not self.current_user:
-                raise HTTPError(401)
-            return super().prepare()
 
-        def safe_result(self, result: object) -> Any:  # noqa: ANN401 - Flower's own signature
-            return super().safe_result(watched(result) if isinstance(result, Mapping) else result)
+class _Locked(BaseHandler):  # type: ignore[misc]  # Flower has no types
+    # Stands before one of Flower's handlers: what it goes on to is that one's.
+    def prepare(self) -> Any:  # noqa: ANN401 - perhaps something to await
+        if not self.current_user:
+            raise HTTPError(401)
+        return super().prepare()
 
-    Locked.__name__ = handler.__name__
-    return Locked
+    def safe_result(self, result: object) -> Any:  # noqa: ANN401 - Flower's own signature
+        return super().safe_result(watched(result) if isinstance(result, Mapping) else result)

@@ -1,4 +1,4 @@
-"""What `flowerconfig.py` does: locks Flower, adds our page, and says how the others look."""
+"""What `flowerconfig.py` does: adds our page, locked as the others are, and says how those look."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ _DEFAULTS: Final[dict[str, Any]] = {
 def prepare() -> dict[str, Any]:
     """Make Flower ours, and return the options that neither its environment nor, later, its command line names."""
     keep_closed()
-    # Flower looks results up in whatever app is the default; ours leaves that place to its callers' own.
-    app.set_default()
     keep_quiet(app.office.settings.log_level)
     handlers.insert(0, url(r"/admissions", AdmissionsView, name="admissions"))
     lock(handlers)

@@ -15,15 +15,19 @@ from tests.nodes.worker import inherited
 
 DOORS = [
     *("/", "/workers", "/tasks", "/task/x", "/broker", "/admissions", "/tasks/datatable", "/metrics", "/nowhere"),
+    "/logout",
     *("/api/tasks", "/api/workers", "/api/task/result/x", "/api/queues/length"),
     *("/api/worker/shutdown/{worker}", "/api/worker/pool/restart/{worker}"),
     *("/api/task/apply/office.queue_run", "/api/task/async-apply/office.queue_run", "/api/task/send-task/zork"),
 ]
 SHUTDOWN = "/api/worker/shutdown/{}"
+OPENED = ("/", "/workers", "/tasks", "/broker", "/metrics", "/api/tasks")
 
 
-def test_no_door_opens_without_credentials_or_to_another_machine(flower):
+@pytest.mark.parametrize(("command", "pages"), [(OFFICE, ["/admissions"]), (CELERY, [])], ids=["ours", "plain"])
+def test_no_door_opens_without_credentials_or_to_another_machine(start_flower, command, pages):
     """C31: home, task list, worker shutdown and task apply among them, by GET and POST: 401 or 403; loopback alone."""
+    flower = start_flower(command=command)
     for door in DOORS:
         for method in ("GET", "POST"):
             for headers in ({}, {"Authorization": "Basic d2F0Y2hlcjp3cm9uZw=="}, {"Origin": "http://evil.example"}):
@@ -32,7 +36,7 @@ def test_no_door_opens_without_credentials_or_to_another_machine(flower):
                 assert answered.status in (401, 403), (door, method, headers)
                 assert "Access-Control-Allow-Origin" not in answered.headers
     assert flower.visit("/healthcheck", login=False).body == "OK"
-    for door in ("/", "/workers", "/tasks", "/broker", "/admissions", "/metrics", "/api/tasks"):
+    for door in (*OPENED, *pages):
         assert flower.visit(door).status == 200, door
     sockets = psutil.Process(flower.node.pid).net_connections(kind="inet")
     listening = {(each.laddr.ip, each.laddr.port) for each in sockets if each.status == psutil.CONN_LISTEN}
