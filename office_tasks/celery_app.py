@@ -159,9 +159,10 @@ def _close_flower(sender: Any = None, **_: Any) -> None:  # noqa: ANN401 - Celer
     """Keep Flower from showing this app to all, whatever configuration it was given (C31)."""
     command = click.get_current_context(silent=True)
     if sender is app and command and command.info_name == "flower":
-        from office_tasks.watching import doors, quiet  # noqa: PLC0415 - no other command needs Flower
+        from office_tasks.watching import doors, options, quiet  # noqa: PLC0415 - no other command needs Flower
 
         doors.keep_closed()
+        options.check_place()
         quiet.keep_quiet(app.office.settings.log_level)
 
 

@@ -10,10 +10,10 @@ from db.claims import LEASE
 from office_tasks.doctor.finding import Finding, error, ok, warn
 from office_tasks.execution import handler
 from office_tasks.settings import Settings
+from office_tasks.watching.login import opens_api
 
 _LEASE: Final = int(LEASE.total_seconds())
 _LOGINS: Final = ("FLOWER_BASIC_AUTH", "FLOWER_AUTH")
-_TRUE: Final = frozenset({"1", "true", "t", "yes", "y", "on"})
 _FLOWER: Final = "Flower"
 
 
@@ -67,7 +67,7 @@ def _exposures(named: Mapping[str, str]) -> Iterator[Finding]:
     has_login = any(name in named for name in _LOGINS)
     if not has_login:
         yield error(_FLOWER, "it is configured without a login", "set FLOWER_BASIC_AUTH=user:password")
-    if named.get("FLOWER_UNAUTHENTICATED_API", "").lower() in _TRUE:
+    if opens_api(named.get("FLOWER_UNAUTHENTICATED_API", "")):
         yield _open_api(has_login=has_login)
     if "FLOWER_ADDRESS" in named and not _is_local(named["FLOWER_ADDRESS"]):
         yield warn(

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from flower.options import options
 from flower.urls import settings
-from flower.utils import strtobool
 from flower.views import BaseHandler
 from flower.views.auth import LoginHandler
 from flower.views.monitor import Healthcheck
@@ -18,7 +17,7 @@ from tornado.routing import URLSpec
 from tornado.web import HTTPError, OutputTransform, url
 
 from office_tasks.prose import watched
-from office_tasks.watching.login import LOOPBACK, NO_LOGIN, OPEN_API, are_logins
+from office_tasks.watching.login import LOOPBACK, NO_LOGIN, OPEN_API, are_logins, opens_api
 
 # A health check says "OK" and nothing else; whoever logs in by OAuth does so here.
 _OPEN: Final = (Healthcheck, LoginHandler)
@@ -29,7 +28,7 @@ def keep_closed() -> None:
     """Exit unless Flower has a login; without an address of its choice it listens on this machine alone."""
     if not are_logins(options.basic_auth or []):
         sys.exit(NO_LOGIN)
-    if strtobool(os.environ.get("FLOWER_UNAUTHENTICATED_API") or "false"):
+    if opens_api(os.environ.get("FLOWER_UNAUTHENTICATED_API", "")):
         sys.exit(OPEN_API)
     options.address = options.address or LOOPBACK
 

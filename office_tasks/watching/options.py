@@ -11,11 +11,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from pathlib import Path
+from socket import socket
 from types import FunctionType
 from typing import Any, Final, NoReturn
 
 from flower.options import DEFAULT_CONFIG_FILE
 from flower.utils import abs_path, strtobool
+from tornado.netutil import bind_sockets, bind_unix_socket
 from tornado.options import _Option, options
 
 _PREFIX: Final = "FLOWER_"
@@ -45,9 +47,27 @@ def check(words: Sequence[str], environment: Mapping[str, str]) -> None:
         if option and not _takes(option, value, from_environment=True):
             _refuse_value(variable, option)
     for word, option, given in _given(words):
-        if given is None or not _takes(option, given):
+        if given is None:
+            _refuse(f"{word} needs its value after a =, as in {word}=VALUE")
+        if not _takes(option, given):
             _refuse_value(word, option)
     _check_file(words, environment)
+
+
+def check_place() -> None:
+    """Exit with 2 and a sentence when Flower cannot listen where its options, the file's too, say."""
+    place = options.unix_socket or f"{options.address}, port {options.port}"
+    try:
+        sockets = [bind_unix_socket(options.unix_socket)] if options.unix_socket else _bound()
+    except (OSError, ValueError) as error:
+        _refuse(f"Flower cannot listen on {place}: {getattr(error, 'strerror', None) or error}")
+    for each in sockets:
+        each.close()
+
+
+def _bound() -> list[socket]:
+    bound: list[socket] = bind_sockets(options.port, address=options.address)
+    return bound
 
 
 def _given(words: Sequence[str]) -> Iterator[tuple[str, _Option, str | None]]:

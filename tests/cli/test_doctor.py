@@ -274,6 +274,8 @@ def test_a_handler_that_cannot_be_used(doctor_process, handler):
         ({"FLOWER_BASIC_AUTH": "a:b", "FLOWER_ADDRESS": "127.0.0.1"}, ["ok"]),
         ({"FLOWER_BASIC_AUTH": "a:b", "FLOWER_ADDRESS": "0.0.0.0"}, ["warn"]),
         ({"FLOWER_BASIC_AUTH": "a:b", "FLOWER_UNAUTHENTICATED_API": "true"}, ["warn"]),
+        ({"FLOWER_BASIC_AUTH": "a:b", "FLOWER_UNAUTHENTICATED_API": "maybe"}, ["warn"]),
+        ({"FLOWER_BASIC_AUTH": "a:b", "FLOWER_UNAUTHENTICATED_API": "off"}, ["ok"]),
         ({"FLOWER_PORT": "5555"}, ["error"]),
         ({"FLOWER_UNAUTHENTICATED_API": "1", "FLOWER_ADDRESS": "::"}, ["error", "error", "warn"]),
     ],

@@ -95,6 +95,7 @@ OURS = ["--conf=office_tasks/flowerconfig.py"]
     [
         ([], {}, "Flower without a login"),
         ([], {"FLOWER_BASIC_AUTH": "me:secret", "FLOWER_UNAUTHENTICATED_API": "true"}, "FLOWER_UNAUTHENTICATED_API"),
+        ([], {"FLOWER_BASIC_AUTH": "me:secret", "FLOWER_UNAUTHENTICATED_API": "maybe"}, "FLOWER_UNAUTHENTICATED_API"),
         (OURS, {"FLOWER_BASIC_AUTH": "me:secret,you:"}, "Flower without a login"),
         (OURS, {"FLOWER_AUTH": ".*@example.com"}, "Flower without a login"),
     ],
@@ -108,4 +109,5 @@ def test_the_plain_command_does_not_start_open_either(office_env, configuration,
     )
     assert done.returncode == 1
     assert said in done.stderr
+    assert "Traceback" not in done.stderr
     assert "secret" not in done.stderr + done.stdout

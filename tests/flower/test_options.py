@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from socket import socket
 
 import pytest
 
@@ -19,7 +20,7 @@ BAD = {
     "no port": ([], {"FLOWER_PORT": ""}, f"FLOWER_PORT {PORT}"),
     "a port": (["--port=banana"], {}, f"--port {PORT}"),
     "a port too high": (["--port=65536"], {}, f"--port {PORT}"),
-    "a port apart": (["--port", "5555"], {}, f"--port {PORT}"),
+    "a port apart": (["--port", "5555"], {}, "--port needs its value after a =, as in --port=VALUE"),
     "a time": ([], {"FLOWER_INSPECT_TIMEOUT": "x"}, "FLOWER_INSPECT_TIMEOUT takes a number"),
     "a switch": ([], {"FLOWER_READ_ONLY": "perhaps"}, "FLOWER_READ_ONLY takes true or false"),
     "a no that would be a yes": (["--read-only=no"], {}, "--read-only takes true or false"),
@@ -27,7 +28,8 @@ BAD = {
                    "FLOWER_FORMAT_TASK takes a function, which only a configuration file can name"),
     "numbers": (["--task_runtime_metric_buckets=1,x"], {},
                 "--task_runtime_metric_buckets takes a number, or several with commas between"),
-    "a secret without a value": (["--cookie_secret"], {}, "--cookie_secret takes text"),
+    "a secret without a value": (["--cookie_secret"], {},
+                                "--cookie_secret needs its value after a =, as in --cookie_secret=VALUE"),
     "a level": (["--logging=loud"], {}, "--logging takes debug, info, warning, error or none"),
     "a certificate": (["--certfile=/nowhere"], {}, "--certfile takes the name of a file that is there"),
     "a configuration": (["--conf=nowhere.py"], {}, "--conf takes a file that can be read, and nowhere.py is none"),
@@ -82,3 +84,22 @@ def test_both_commands_say_it_before_anything_else(flower_ends, command):
     assert flower_ends(*command.split(), FLOWER_PORT="banana") == said
     said = (2, "office: --conf takes a file that can be read, and nowhere.py is none\n")
     assert flower_ends(*command.split(), "--conf=nowhere.py") == said
+
+
+@pytest.mark.parametrize("command", ["flower", "celery flower"])
+def test_a_place_where_it_cannot_listen_is_one_sentence(flower_ends, command):
+    """Wherever the place is named; what the system says of it ends the sentence."""
+    with socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        said = [
+            (flower_ends(*command.split(), f"--port={port}"), f"127.0.0.1, port {port}: Address already in use"),
+            (flower_ends(*command.split(), FLOWER_ADDRESS="999.1.1.1"), "999.1.1.1, port 5555: "),
+            (flower_ends(*command.split(), "--unix_socket=/nope/x"), "/nope/x: No such file or directory"),
+            (flower_ends(*command.split(), "--unix_socket=/dev/null"), "/dev/null: File /dev/null exists and is not"),
+        ]
+    for (code, written), sentence in said:
+        line = written.splitlines()[-1]
+        assert (code, line.startswith(f"office: Flower cannot listen on {sentence}")) == (2, True), written
+        assert "Traceback" not in written
