@@ -76,4 +76,4 @@ class _Locked(BaseHandler):  # type: ignore[misc]  # Flower has no types
         return super().prepare()
 
     def safe_result(self, result: object) -> Any:  # noqa: ANN401 - Flower's own signature
-        return super().safe_result(watched(result) if isinstance(result, Mapping) else result)
+        return super().safe_result(watched(result) if isinstance(result, Mapping | list) else result)
