@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from office_tasks.cli.output import AsJson, show, show_json
+from office_tasks.cli.output import AsJson, say, show, show_json
 
 commands = typer.Typer(help="Agents: who can be woken.", no_args_is_help=True)
 
@@ -38,7 +38,7 @@ def create(
         permissions=permission or None,
         max_concurrent_sessions=max_concurrent_sessions,
     )
-    typer.echo(f"created agent {agent_profile_id}")
+    say(f"created agent {agent_profile_id}")
 
 
 @commands.command("list")
@@ -73,12 +73,12 @@ def resume(agent_profile_id: str, as_json: AsJson = False) -> None:
     if as_json:
         show_json(work)
         return
-    typer.echo(f"agent {agent_profile_id} is {_changed(work)}")
+    say(f"agent {agent_profile_id} is {_changed(work)}")
     if work["workspace_paused"]:
-        typer.echo(f"its workspace {work['workspace_id']} is paused: nothing of it starts until that is resumed")
-    typer.echo(f"runs that wait, for their turn or their retry: {work['queued']}")
-    typer.echo(f"wakes that are owed, which the relay decides: {work['owed']}")
-    typer.echo("tasks that it was refused meanwhile and never started, the sweep brings back")
+        say(f"its workspace {work['workspace_id']} is paused: nothing of it starts until that is resumed")
+    say(f"runs that wait, for their turn or their retry: {work['queued']}")
+    say(f"wakes that are owed, which the relay decides: {work['owed']}")
+    say("tasks that it was refused meanwhile and never started, the sweep brings back")
 
 
 @commands.command()
@@ -99,10 +99,10 @@ def delete(
     if as_json:
         show_json(done)
         return
-    typer.echo(f"agent {agent_profile_id} is deleted; its seats stay")
-    typer.echo(f"sessions ended: {len(done['sessions'])}")
-    typer.echo(f"queued runs cancelled: {len(done['cancelled'])}")
-    typer.echo(f"executions asked to stop: {len(done['interrupted'])}")
+    say(f"agent {agent_profile_id} is deleted; its seats stay")
+    say(f"sessions ended: {len(done['sessions'])}")
+    say(f"queued runs cancelled: {len(done['cancelled'])}")
+    say(f"executions asked to stop: {len(done['interrupted'])}")
 
 
 def _set_aside(agent_profile_id: str, status: str, *, as_json: bool) -> None:
@@ -110,9 +110,9 @@ def _set_aside(agent_profile_id: str, status: str, *, as_json: bool) -> None:
     if as_json:
         show_json(work)
         return
-    typer.echo(f"agent {agent_profile_id} is {_changed(work)}: new wakes are refused")
-    typer.echo(f"runs that wait, and are not claimed until it is resumed: {work['queued']}")
-    typer.echo(f"executions that go on: {work['executing']}")
+    say(f"agent {agent_profile_id} is {_changed(work)}: new wakes are refused")
+    say(f"runs that wait, and are not claimed until it is resumed: {work['queued']}")
+    say(f"executions that go on: {work['executing']}")
 
 
 def _set(agent_profile_id: str, status: str) -> dict[str, Any]:

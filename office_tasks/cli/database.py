@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from office_tasks.cli.output import say
+
 
 def register(office: typer.Typer) -> None:
     """Add the command."""
@@ -17,4 +19,4 @@ def migrate() -> None:
 
     behind = migrations.pending(engine())
     migrations.upgrade(engine())
-    typer.echo("the schema is up to date" if not behind else "the schema was brought up to date")
+    say("the schema is up to date" if not behind else "the schema was brought up to date")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from office_tasks.cli.output import AsJson, show_json
+from office_tasks.cli.output import AsJson, say, show_json
 
 if TYPE_CHECKING:
     from office_tasks.doctor import Finding
@@ -39,11 +39,12 @@ def doctor(
 
 def _tell(found: list[Finding]) -> None:
     for finding in found:
-        typer.echo(f"{finding.level.value:<5}  {finding.check}: {finding.found}")
+        say(f"{finding.level.value:<5}  {finding.check}: {finding.found}")
         if finding.advice:
-            typer.echo(f"       {finding.advice}")
+            say(f"       {finding.advice}")
     counted = Counter(finding.level.value for finding in found)
-    typer.echo(f"\n{_many(counted['error'], 'error')}, {_many(counted['warn'], 'warning')}, {counted['ok']} ok")
+    say()
+    say(f"{_many(counted['error'], 'error')}, {_many(counted['warn'], 'warning')}, {counted['ok']} ok")
 
 
 def _many(number: int, what: str) -> str:

@@ -26,6 +26,7 @@ from office_tasks.cli import (
     why,
     workspaces,
 )
+from office_tasks.cli.output import say
 
 office = typer.Typer(
     help="Office Tasks: who may be woken, decided once, in Postgres.",
@@ -44,7 +45,7 @@ for group, name in (
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"office-tasks {_installed()}")
+        say(f"office-tasks {_installed()}")
         raise typer.Exit
 
 
@@ -74,5 +75,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
         told = sentence(error)
         if told is None:
             raise
-        typer.echo(f"office: {told}", err=True)
+        say(f"office: {told}", err=True)
         sys.exit(1)

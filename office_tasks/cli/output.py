@@ -1,4 +1,4 @@
-"""How a command shows rows: a table for people, one JSON document for programs."""
+"""How a command speaks: sentences and tables for people, one JSON document for programs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ import typer
 
 PIPED_WIDTH: Final = 1_000
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+def say(sentence: str = "", *, err: bool = False) -> None:
+    """Print one line, on standard error if `err`: what an id in it holds makes no second one, and moves no cursor."""
+    typer.echo(_seen(sentence), err=err)
 
 
 def show(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, as_json: bool) -> None:
@@ -43,9 +48,13 @@ def _cell(value: object) -> str:
         return f"{value:%Y-%m-%d %H:%M:%S}"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return "".join(map(_shown, str(value)))
+    return _seen(str(value))
+
+
+def _seen(words: str) -> str:
+    # An id may hold anything: on a terminal it is to be seen, not obeyed.
+    return words if words.isprintable() else "".join(map(_shown, words))
 
 
 def _shown(character: str) -> str:
-    # An id may hold anything: on a terminal it is to be seen, not obeyed.
     return character if character.isprintable() else repr(character)[1:-1]

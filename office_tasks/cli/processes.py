@@ -12,6 +12,8 @@ from typing import Final
 
 import typer
 
+from office_tasks.cli.output import say
+
 _PASS_ON: Final = {"allow_extra_args": True, "ignore_unknown_options": True}
 _QUEUES: Final = ("-Q", "--queues")
 _POOL: Final = ("-P", "--pool")
@@ -56,7 +58,7 @@ def flower(context: typer.Context) -> None:
 
     login = _value(context.args, _BASIC_AUTH) or os.environ.get("FLOWER_BASIC_AUTH", "")
     if not are_logins(login.split(",")):
-        typer.echo(NO_LOGIN, err=True)
+        say(NO_LOGIN, err=True)
         raise typer.Exit(1)
     from office_tasks.watching import options
 
@@ -69,9 +71,7 @@ def _become(words: Sequence[str], environment: Mapping[str, str]) -> None:
     from office_tasks.settings import load
 
     load()
-    typer.echo(
-        " ".join([*_assignments(environment), shlex.join(["celery", "--app=office_tasks", *_masked(words)])]), err=True
-    )
+    say(" ".join([*_assignments(environment), shlex.join(["celery", "--app=office_tasks", *_masked(words)])]), err=True)
     os.environ.update(environment)
     os.execv(sys.executable, [sys.executable, "-m", "celery", "--app=office_tasks", *words])  # noqa: S606 - no shell wanted
 

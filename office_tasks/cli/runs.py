@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from office_tasks.cli.output import AsJson, show, show_json
+from office_tasks.cli.output import AsJson, say, show, show_json
 
 commands = typer.Typer(help="Runs: what agents have done, do and are to do.", no_args_is_help=True)
 
@@ -56,7 +56,7 @@ def show_(run_id: str, as_json: AsJson = False) -> None:
         show_json(found)
         return
     for name, value in found.items():
-        typer.echo(f"{name:<22} {_cell(name, value)}".rstrip())
+        say(f"{name:<22} {_cell(name, value)}".rstrip())
 
 
 @commands.command()
@@ -69,11 +69,11 @@ def cancel(run_id: str, as_json: AsJson = False) -> None:
     if as_json:
         show_json(done)
     elif done["status"] == "cancelled":
-        typer.echo(f"run {done['run_id']} is cancelled{'' if done['changed'] else ' already'}")
+        say(f"run {done['run_id']} is cancelled{'' if done['changed'] else ' already'}")
     elif done["changed"]:
-        typer.echo(f"run {done['run_id']} is asked to stop; if it does not within 30 s, its lease is withdrawn")
+        say(f"run {done['run_id']} is asked to stop; if it does not within 30 s, its lease is withdrawn")
     else:
-        typer.echo(f"run {done['run_id']} is asked to stop already, since {done['cancel_requested_at']:%H:%M:%S} UTC")
+        say(f"run {done['run_id']} is asked to stop already, since {done['cancel_requested_at']:%H:%M:%S} UTC")
 
 
 @commands.command()
@@ -94,7 +94,7 @@ def retry(run_id: str, as_json: AsJson = False) -> None:
     if as_json:
         show_json(done)
     else:
-        typer.echo(f"run {done['retried']} is retried: {_outcome(done)}")
+        say(f"run {done['retried']} is retried: {_outcome(done)}")
 
 
 def _outcome(done: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from office_tasks.cli.output import AsJson, show, show_json
+from office_tasks.cli.output import AsJson, say, show, show_json
 
 commands = typer.Typer(help="Seats: who reviews, approves and watches a task.", no_args_is_help=True)
 
@@ -27,7 +27,7 @@ def add(task_id: str, agent_profile_id: str, role: Role, caller: Caller = "", as
         show_json(done)
         return
     already = "" if done["added"] else " already"
-    typer.echo(f"{agent_profile_id} is {role} of task {task_id} at step {done['step_id']}{already}")
+    say(f"{agent_profile_id} is {role} of task {task_id} at step {done['step_id']}{already}")
 
 
 @commands.command()
@@ -47,10 +47,10 @@ def remove(
     if as_json:
         show_json(done)
         return
-    typer.echo(f"{agent_profile_id} is no longer {role} of task {task_id}")
+    say(f"{agent_profile_id} is no longer {role} of task {task_id}")
     if "interrupted" in done:
-        typer.echo(_executions(done["interrupted"]))
-    typer.echo(_session(done, agent_profile_id))
+        say(_executions(done["interrupted"]))
+    say(_session(done, agent_profile_id))
 
 
 @commands.command()
@@ -71,11 +71,11 @@ def claim(
     if as_json:
         show_json(done)
         return
-    typer.echo(f"{claiming_agent_id} is {role} of task {task_id} in place of {displaced_agent_id}")
+    say(f"{claiming_agent_id} is {role} of task {task_id} in place of {displaced_agent_id}")
     for run_id, status in done["withdrawn"].items():
         left = "is cancelled" if status == "cancelled" else "is for its other roles only"
-        typer.echo(f"review run {run_id} of {displaced_agent_id} {left}")
-    typer.echo(_session(done, displaced_agent_id))
+        say(f"review run {run_id} of {displaced_agent_id} {left}")
+    say(_session(done, displaced_agent_id))
 
 
 @commands.command("list")
@@ -93,9 +93,7 @@ def list_(task_id: str, as_json: AsJson = False) -> None:
     if found is None:
         raise NotFound(f"there is no task {shown(task_id)}")
     if not as_json and found["step_id"] is None:
-        typer.echo(
-            f"task {task_id} stands on no step, so nobody sits on it; its runner: {found['runner_id'] or 'none'}"
-        )
+        say(f"task {task_id} stands on no step, so nobody sits on it; its runner: {found['runner_id'] or 'none'}")
         return
     show([seat._asdict() for seat in seats], ("agent_profile_id", "role", "is_template"), as_json=as_json)
 
@@ -119,9 +117,9 @@ def template(
         show_json({**seat, "removed" if remove else "added": changed})
     elif remove:
         what = "is no longer" if changed else "was not"
-        typer.echo(f"{agent_profile_id} {what} {role} of every task at step {step_id}")
+        say(f"{agent_profile_id} {what} {role} of every task at step {step_id}")
     else:
-        typer.echo(f"{agent_profile_id} is {role} of every task at step {step_id}{'' if changed else ' already'}")
+        say(f"{agent_profile_id} is {role} of every task at step {step_id}{'' if changed else ' already'}")
 
 
 def _executions(interrupted: list[str] | None) -> str:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from office_tasks.cli.output import say
+
 
 def register(office: typer.Typer) -> None:
     """Add the command."""
@@ -24,9 +26,9 @@ def servers(
 
     try:
         with signals_unwind(), DevStack(data_dir) as stack:
-            typer.echo(f"export OFFICE_DATABASE_URL={stack.postgres.url} OFFICE_BROKER_URL={stack.redis.url}")
-            typer.echo("# run the line above where you try things out; Ctrl-C here stops both", err=True)
+            say(f"export OFFICE_DATABASE_URL={stack.postgres.url} OFFICE_BROKER_URL={stack.redis.url}")
+            say("# run the line above where you try things out; Ctrl-C here stops both", err=True)
             while True:
                 signal.pause()
     except KeyboardInterrupt:
-        typer.echo("# both are stopped", err=True)
+        say("# both are stopped", err=True)

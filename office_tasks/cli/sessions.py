@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from office_tasks.cli.output import AsJson, show, show_json
+from office_tasks.cli.output import AsJson, say, show, show_json
 
 if TYPE_CHECKING:
     from db.standing import Latest, Standing
@@ -42,9 +42,9 @@ def show_(task_id: str, as_json: AsJson = False) -> None:
         show_json(_document(found))
         return
     task = found.task
-    typer.echo(f"task {task['id']} of workspace {task['workspace_id']}, {task['status']}, {_where(task)}")
+    say(f"task {task['id']} of workspace {task['workspace_id']}, {task['status']}, {_where(task)}")
     runner = f"{task['runner_id']} ({_TIERS[task['runner_by']]})" if task["runner_id"] else "none"
-    typer.echo(f"runner: {runner}")
+    say(f"runner: {runner}")
     _part("seats", found.seats, ("agent_profile_id", "role", "is_template"), more="office seat list shows all")
     _part("live sessions", found.live, ("agent_profile_id", "state", "created_at", "updated_at", "id"))
     _part("ended sessions", found.ended, ("ended_at", "agent_profile_id", "reason", "created_at", "id"))
@@ -56,11 +56,11 @@ def _where(task: Mapping[str, Any]) -> str:
 
 
 def _part(title: str, latest: Latest, columns: Sequence[str], *, more: str = "there are more") -> None:
-    typer.echo()
+    say()
     if not latest.rows:
-        typer.echo(f"{title}: none")
+        say(f"{title}: none")
         return
-    typer.echo(f"{title}, {len(latest.rows)} of them; {more}:" if latest.more else f"{title}:")
+    say(f"{title}, {len(latest.rows)} of them; {more}:" if latest.more else f"{title}:")
     show(latest.rows, columns, as_json=False)
 
 

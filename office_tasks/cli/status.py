@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import typer
 
-from office_tasks.cli.output import AsJson, show_json
+from office_tasks.cli.output import AsJson, say, show_json
 
 Part = Mapping[str, Any]
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
@@ -31,7 +31,7 @@ def status(as_json: AsJson = False) -> None:
         return
     for title, lines in _parts(found):
         for number, line in enumerate(lines):
-            typer.echo(f"{'' if number else title:<10} {line}")
+            say(f"{'' if number else title:<10} {line}")
 
 
 def _parts(found: Part) -> Iterable[tuple[str, Sequence[str]]]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from office_tasks.cli.output import AsJson, show
+from office_tasks.cli.output import AsJson, say, show
 
 commands = typer.Typer(help="Steps: where tasks stand in a workflow.", no_args_is_help=True)
 
@@ -33,7 +33,7 @@ def create(
         auto_start=auto_start,
         primary_agent_id=primary_agent,
     )
-    typer.echo(f"created step {step_id}")
+    say(f"created step {step_id}")
 
 
 @commands.command("list")

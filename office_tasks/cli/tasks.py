@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from office_tasks.cli.output import AsJson, show, show_json
+from office_tasks.cli.output import AsJson, say, show, show_json
 
 commands = typer.Typer(help="Tasks on the board.", no_args_is_help=True)
 
@@ -98,8 +98,8 @@ def show_(task_id: str, as_json: AsJson = False) -> None:
         show_json({**found, "wakes": [dict(wake) for wake in wakes]})
         return
     for name, value in found.items():
-        typer.echo(f"{name:<22} {'' if value is None else value}")
-    typer.echo()
+        say(f"{name:<22} {'' if value is None else value}")
+    say()
     show(wakes, ("requested_at", "agent_profile_id", "reason", "state", "outcome", "gate", "refusal"), as_json=False)
 
 
@@ -107,7 +107,7 @@ def _tell(result: Mapping[str, Any], done: str, *, as_json: bool) -> None:
     if as_json:
         show_json(result)
         return
-    typer.echo(done)
+    say(done)
     for wake in result["wakes"]:
         answer = f"{wake['outcome']} ({wake['refusal']}, {wake['state']})" if wake["refusal"] else wake["outcome"]
-        typer.echo(f"wake of {wake['agent_profile_id']}: {answer}")
+        say(f"wake of {wake['agent_profile_id']}: {answer}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from office_tasks.cli.output import AsJson, show_json
+from office_tasks.cli.output import AsJson, say, show_json
 
 if TYPE_CHECKING:
     from office_tasks.why import Explanation
@@ -49,9 +49,9 @@ def _ask_workers(queues: Sequence[str]) -> list[str]:
 
 
 def _head(found: Explanation) -> None:
-    typer.echo(_task(found.task) if found.task else f"{found.kind} {found.id}")
+    say(_task(found.task) if found.task else f"{found.kind} {found.id}")
     for sentence in found.now:
-        typer.echo(f"  {sentence}")
+        say(f"  {sentence}")
 
 
 def _task(task: Mapping[str, Any]) -> str:
@@ -61,8 +61,9 @@ def _task(task: Mapping[str, Any]) -> str:
 
 
 def _part(title: str, told: Sequence[Told]) -> None:
-    typer.echo(f"\n{title}:" if told else f"\n{title.partition(',')[0]}: none")
+    say()
+    say(f"{title}:" if told else f"{title.partition(',')[0]}: none")
     for one in told:
-        typer.echo(f"  {one.row['requested_at']:%Y-%m-%d %H:%M:%S}  {one.title}  [{one.row['id']}]")
+        say(f"  {one.row['requested_at']:%Y-%m-%d %H:%M:%S}  {one.title}  [{one.row['id']}]")
         for sentence in one.sentences:
-            typer.echo(f"    {sentence}")
+            say(f"    {sentence}")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from office_tasks.cli.output import AsJson, show, show_json
+from office_tasks.cli.output import AsJson, say, show, show_json
 
 commands = typer.Typer(
     help="Workspaces: one office each, with its agents, tasks and pause switch.", no_args_is_help=True
@@ -28,7 +28,7 @@ def create(
     admin.create_workspace(
         engine(), workspace_id, name, workflow_id=workflow, recovery_lookback_hours=recovery_lookback_hours
     )
-    typer.echo(f"created workspace {workspace_id}")
+    say(f"created workspace {workspace_id}")
 
 
 @commands.command("list")
@@ -59,9 +59,9 @@ def pause(
     if as_json:
         show_json({**done, **work})
         return
-    typer.echo(f"workspace {workspace_id} is paused{'' if done['changed'] else ' already'}{_because(work)}")
-    typer.echo(f"runs that wait until it is resumed: {work['queued']}")
-    typer.echo(_executions(done, work, interrupt=interrupt))
+    say(f"workspace {workspace_id} is paused{'' if done['changed'] else ' already'}{_because(work)}")
+    say(f"runs that wait until it is resumed: {work['queued']}")
+    say(_executions(done, work, interrupt=interrupt))
 
 
 @commands.command()
@@ -76,12 +76,12 @@ def resume(workspace_id: str, as_json: AsJson = False) -> None:
     if as_json:
         show_json({**done, **work})
         return
-    typer.echo(f"workspace {workspace_id} is {'resumed' if done['changed'] else 'not paused'}")
+    say(f"workspace {workspace_id} is {'resumed' if done['changed'] else 'not paused'}")
     decided = ", ".join(f"{count} {outcome}" for outcome, count in sorted(done["replayed"].items()))
-    typer.echo(f"wakes that it owed: {decided or 'none'}; made moot by later assignments: {done['superseded']}")
+    say(f"wakes that it owed: {decided or 'none'}; made moot by later assignments: {done['superseded']}")
     if work["owed"]:
-        typer.echo(f"wakes still owed, which the relay decides: {work['owed']}")
-    typer.echo(f"runs that wait, for their turn or their retry: {work['queued']}")
+        say(f"wakes still owed, which the relay decides: {work['owed']}")
+    say(f"runs that wait, for their turn or their retry: {work['queued']}")
 
 
 def _work(workspace_id: str) -> Mapping[str, Any]:
