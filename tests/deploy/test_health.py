@@ -54,13 +54,21 @@ def test_a_worker(start, checked):
     assert checked("worker") != 0
 
 
+def purged(board):
+    return board.rows("SELECT FROM recovery_jobs WHERE job = 'recovery.purge_history'")
+
+
 @pytest.mark.timeout(300)
 def test_beat(board, start, checked):
-    """OPS-3, C37: what beat had done lately stands in Postgres: a beat that is up and hangs fails the check."""
+    """OPS-3, C37: what beat had done lately stands in Postgres: a beat that is up and hangs fails the check.
+
+    Its first purge is not an hour away, for which `office doctor` would warn of it (REC-3.2).
+    """
     assert checked("beat") != 0, "nothing was ever done"
     start("worker")
     handle = start("beat")
     until(lambda: checked("beat") == 0, 60, "beat is well")
+    until(lambda: purged(board), 30, "the purge that a new beat sends as it starts")
     handle.pause()
     until(lambda: checked("beat") != 0, 90, "it shows that beat hangs")
     handle.unpause()

@@ -13,7 +13,7 @@ PASSING = (
     (re.compile(r" +"), " "),
     (re.compile(r"-{3,}|─+"), "<rule>"),
     # How often beat ticked by then, and when Postgres last counted its rows, is chance.
-    (re.compile(r"<some> s ago: .*|never succeeded$"), "<a tick>"),
+    (re.compile(r"<some> (?:s|min) ago: .*|never succeeded$"), "<a tick>"),
     (re.compile(r"(admission|recovery|execution) \d+"), r"\1 <some>"),
     (re.compile(r"\d+ (mutations to settle|events to send)"), r"<some> \1"),
     (re.compile(r"ended, about: .*"), "ended, about: <some>"),

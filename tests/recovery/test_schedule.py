@@ -30,6 +30,33 @@ def test_every_entry_names_a_job_on_the_recovery_queue():
     assert app.conf.beat_schedule == SCHEDULE
 
 
+# Starts a beat twice with one schedule file, each time in the state of one that has just read it, and prints which
+# entries are due at once.
+START = """
+import json, sys
+from celery.beat import PersistentScheduler
+from office_tasks import app
+app.loader.import_default_modules()
+for _ in range(2):
+    beat = PersistentScheduler(app=app, schedule_filename=sys.argv[1], lazy=True)
+    beat.setup_schedule()
+    due = [entry for entry in beat.schedule.values() if entry.is_due().is_due]
+    print(json.dumps([entry.name for entry in due]))
+    for entry in due:
+        beat.reserve(entry)
+    beat.close()
+"""
+
+
+def test_a_new_beat_purges_as_it_starts_and_one_that_knows_of_a_purge_does_not(tmp_path):
+    """REC-3.2: in the first hour it is seen whether the purge works, and a beat that lives for less purges too."""
+    done = subprocess.run(
+        [sys.executable, "-c", START, str(tmp_path / "schedule")],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=100, check=True, capture_output=True,
+    )  # fmt: skip
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [["purge-history"], []]
+
+
 # Steps the schedule as beat does, in virtual time, from an hour before the clock of the local zone is changed to an
 # hour after it, and prints when each entry was sent, in seconds since the beginning.
 STEP = """
@@ -78,6 +105,7 @@ def test_a_clock_change_neither_misses_nor_doubles_a_tick(zone, change):
     for name, at in said["sent"].items():
         every = SCHEDULE[name]["schedule"]
         assert 2 * 3600 // every - 1 <= len(at) <= 2 * 3600 // every + 1
+        assert at[0] <= (0 if name == "purge-history" else every + 1)
         assert {round(later - earlier) for earlier, later in itertools.pairwise(at)} <= {every}
 
 
