@@ -9,6 +9,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, TextClause, text
 
 from db.claims import BUSY, LIMIT
+from db.listing import NEWEST_WAKES_FIRST
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -38,7 +39,6 @@ WAKE: Final = f"""
            mutations.actor_id AS mutation_actor_id, office_now() AS now, {_ITS_AGENT}
     FROM wakes LEFT JOIN mutations ON mutations.id = wakes.mutation_id
     LEFT JOIN agents ON agents.id = wakes.agent_profile_id {_AND_ITS_PAUSE}"""
-_NEWEST_FIRST: Final = "ORDER BY wakes.requested_at DESC, wakes.id DESC LIMIT :most"
 # Whatever was merged into a run or found it was decided within a day of its request: gates 3 and 4 look no further. An
 # index of their own would be paid for by every admission.
 _REQUESTED: Final = "(SELECT runs.requested_at FROM runs WHERE runs.id = CAST(:id AS uuid))"
@@ -46,9 +46,9 @@ _NAMES_THE_RUN: Final = f"""
     wakes.state <> 'owed' AND wakes.run_id = CAST(:id AS uuid)
     AND wakes.decided_at BETWEEN {_REQUESTED} AND {_REQUESTED} + interval '1 day'"""
 _WAKES: Final = {
-    "task": text(f"{WAKE} WHERE wakes.task_id = :id {_NEWEST_FIRST}"),
-    "run": text(f"{WAKE} WHERE {_NAMES_THE_RUN} {_NEWEST_FIRST}"),
-    "wake": text(f"{WAKE} WHERE wakes.id = :id {_NEWEST_FIRST}"),
+    "task": text(f"{WAKE} WHERE wakes.task_id = :id {NEWEST_WAKES_FIRST}"),
+    "run": text(f"{WAKE} WHERE {_NAMES_THE_RUN} {NEWEST_WAKES_FIRST}"),
+    "wake": text(f"{WAKE} WHERE wakes.id = :id {NEWEST_WAKES_FIRST}"),
 }
 
 _RUN: Final = f"""

@@ -14,6 +14,8 @@ from db.runner import RUNNER_OF_TASK
 Rows = Sequence[Mapping[str, Any]]
 
 WAKES_SHOWN: Final = 20
+# Those of one change share its instant and its id, and differ in their number: #10 is longer than #9.
+NEWEST_WAKES_FIRST: Final = "ORDER BY wakes.requested_at DESC, length(wakes.id) DESC, wakes.id DESC LIMIT :most"
 
 _WORKSPACES: Final = text("""
     SELECT id, name, office_workflow_id, is_replay, recovery_lookback_hours, created_at,
@@ -78,10 +80,10 @@ _RUNS: Final = text(f"""{_RUN}
 
 _ONE_RUN: Final = text(f"{_RUN} WHERE id = :run_id")
 
-_WAKES_OF_TASK: Final = text("""
+_WAKES_OF_TASK: Final = text(f"""
     SELECT id, requested_at, agent_profile_id, reason, key, actor_type, actor_id, producer, state, outcome, gate,
            run_id, observed, refusal, decided_at
-    FROM wakes WHERE task_id = :task_id ORDER BY requested_at DESC, id DESC LIMIT :most""")
+    FROM wakes WHERE task_id = :task_id {NEWEST_WAKES_FIRST}""")
 
 
 def workspaces(connection: Connection) -> Rows:

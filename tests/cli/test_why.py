@@ -305,6 +305,15 @@ def test_no_more_than_the_latest_are_shown(board, why):
     assert [wake["reason"] for wake in document["wakes"]] == [f"r{number}" for number in range(20)]
 
 
+def test_wakes_of_one_change_are_told_by_their_number(board, run, why, task):
+    ids = [f"m1#{number}" for number in range(1, 26)]
+    for wake_id in ids:
+        board.ask(ago(minutes=1), payload={"task_id": task}, reason=wake_id, wake_id=wake_id)
+    newest = ids[:4:-1]
+    assert [wake["id"] for wake in why(task)["wakes"]] == newest
+    assert [wake["id"] for wake in json.loads(run("task", "show", task, "--json").out)["wakes"]] == newest
+
+
 @pytest.mark.parametrize("named", ["T9", "01a22a4d-e652-7248-9740-64f8d86a56ea", ""])
 @pytest.mark.usefixtures("board")
 def test_what_is_not_there_is_one_sentence_and_exit_1(run, named):
