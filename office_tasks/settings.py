@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from ipaddress import IPv4Address
 from typing import Any, Final, Literal, Self, get_args, get_origin
 
+from psycopg import ProgrammingError
+from psycopg.conninfo import make_conninfo
 from pydantic import Field, IPvAnyAddress, SecretStr, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -47,7 +49,7 @@ class Settings(BaseSettings):
     run_time_limit: int | None = Field(
         default=None, ge=1, le=31_536_000, description="seconds; none when it is not set"
     )
-    result_expires: int = Field(default=3_600, ge=60, description="seconds")
+    result_expires: int = Field(default=3_600, ge=60, le=31_536_000, description="seconds")
     run_retention_days: int = Field(default=90, le=36_500, description="days")
     history_retention_days: int = Field(default=14, le=36_500, description="days")
     metrics_port: int = Field(default=0, ge=0, le=65_535, description="of a worker's main process; none when it is 0")
@@ -90,10 +92,20 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
+    def _libpq_knows_the_options(self) -> Self:
+        try:
+            make_conninfo("", **dict.fromkeys(make_url(self.database_url.get_secret_value()).query, ""))
+        except ProgrammingError as error:
+            raise ValueError(f"OFFICE_DATABASE_URL: {error}".rstrip()) from None
+        return self
+
+    @model_validator(mode="after")
     def _urls_are_urls(self) -> Self:
-        urls.check("OFFICE_BROKER_URL", self.broker_url.get_secret_value(), urls.BROKERS)
+        urls.check_broker("OFFICE_BROKER_URL", self.broker_url.get_secret_value())
         if self.result_backend is not None:
-            urls.check("OFFICE_RESULT_BACKEND", self.result_backend.get_secret_value(), urls.BACKENDS)
+            urls.check_backend("OFFICE_RESULT_BACKEND", self.result_backend.get_secret_value())
+        else:
+            urls.check_shared("OFFICE_BROKER_URL", "OFFICE_RESULT_BACKEND", self.broker_url.get_secret_value())
         if self.events_url is not None:
             urls.check("OFFICE_EVENTS_URL", self.events_url.get_secret_value(), urls.STREAMS)
         return self

@@ -8,6 +8,7 @@ from sqlalchemy.exc import DBAPIError
 
 from db.errors import brief, driver_error, is_connection_lost, sqlstate
 from office_tasks.errors import OfficeError
+from office_tasks.urls import place
 
 EMBEDDED: Final = ("psutil",)
 NO_SUCH_TABLE: Final = ("42P01", "42703", "42883")
@@ -36,5 +37,4 @@ def _where() -> str:
     """Return host, port and database, never a password."""
     from office_tasks.cli.context import office
 
-    url = office().engine.url
-    return f"{url.host or 'its socket'}:{url.port or 5432}/{url.database}"
+    return place(office().engine.url)

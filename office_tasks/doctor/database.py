@@ -16,6 +16,7 @@ from db.engine import autocommit
 from db.errors import DbError, brief, needs_password, uses_password
 from office_tasks import beat
 from office_tasks.doctor.finding import Finding, error, ok, warn
+from office_tasks.urls import place
 
 # Workers are late or early by that much at the most, as everything that they time by their own clock.
 SKEW_ALLOWED: Final = dt.timedelta(seconds=1)
@@ -30,7 +31,7 @@ def examine(engine: Engine, periods: Mapping[str, dt.timedelta]) -> Iterator[Fin
         engine: opened here for the first time, so that what it meets is what a worker would meet.
         periods: how often each recovery job is to run.
     """
-    yield from _connected(engine, lambda connection: _inside(connection, _where(engine), periods))
+    yield from _connected(engine, lambda connection: _inside(connection, place(engine.url), periods))
 
 
 def pulse(engine: Engine, periods: Mapping[str, dt.timedelta]) -> Iterator[Finding]:
@@ -48,7 +49,7 @@ def _connected(engine: Engine, look: Callable[[Connection], Iterable[Finding]]) 
         with autocommit(engine) as connection:
             yield from look(connection)
     except (SQLAlchemyError, DbError) as fault:
-        yield _unreachable(engine, _where(engine), fault)
+        yield _unreachable(engine, place(engine.url), fault)
 
 
 def _inside(connection: Connection, where: str, periods: Mapping[str, dt.timedelta]) -> Iterator[Finding]:
@@ -61,11 +62,6 @@ def _inside(connection: Connection, where: str, periods: Mapping[str, dt.timedel
         yield _skew(connection)
         if not role.missing:
             yield from _beat(connection, periods)
-
-
-def _where(engine: Engine) -> str:
-    url = engine.url
-    return f"{url.host or 'its socket'}:{url.port or 5432}/{url.database}"
 
 
 def _unreachable(engine: Engine, where: str, fault: Exception) -> Finding:

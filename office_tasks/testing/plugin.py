@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 import pytest
+from pydantic import SecretStr
 from sqlalchemy import Engine, make_url
 
 from db import migrate, rehearsal
@@ -20,6 +22,8 @@ from office_tasks.testing.trial import TrialOffice
 
 # For threads of the code under test; more than a pool of a worker's has.
 _CONNECTIONS = 8
+# No Redis: what happened is not told to anybody. As settings they would be refused: no other process could see them.
+_NO_SERVERS: Final = {"broker_url": SecretStr("memory://"), "result_backend": SecretStr("cache+memory://")}
 
 
 @contextmanager
@@ -63,9 +67,8 @@ def _office_engine(office_database_url: str) -> Iterator[Engine]:
 def office(_office_engine: Engine, office_database_url: str, monkeypatch: pytest.MonkeyPatch) -> TrialOffice:
     """An empty office at 2026-03-02 09:00 UTC, which every Celery task of `office_tasks` works on during the test."""
     messages.divert(monkeypatch)
-    # No Redis: what happened is not told to anybody.
-    settings = Settings(database_url=office_database_url, broker_url="memory://", events_url=None)  # type: ignore[arg-type]
-    monkeypatch.setitem(app.__dict__, "office", Office(settings, _office_engine))
+    own = Settings(database_url=office_database_url, broker_url="redis://", result_backend=None, events_url=None)  # type: ignore[arg-type]
+    monkeypatch.setitem(app.__dict__, "office", Office(own.model_copy(update=_NO_SERVERS), _office_engine))
     trial = TrialOffice(_office_engine)
     trial.begin()
     return trial
