@@ -22,7 +22,7 @@ from tests.replay.conftest import NO_REAL, REAL, SAMPLE, assert_reconciles, rows
 from tests.replay.twice import ANSWERS, SENDERS, answers, deliver_by_broker, deliver_by_hand, generations, left, owing
 
 WHOLE = os.environ.get("OFFICE_WHOLE_HISTORY") == "1"
-BEGINNING = 1_500
+BEGINNING = 750
 PATIENCE = 1_800 if WHOLE else 120
 
 pytestmark = pytest.mark.timeout(2 * PATIENCE)
