@@ -79,7 +79,7 @@ def _given(words: Sequence[str]) -> Iterator[tuple[str, _Option, str | None]]:
 
 
 def _option(name: str) -> _Option | None:
-    found: _Option | None = options._options.get(name.replace("_", "-"))  # noqa: SLF001 - as above
+    found: _Option | None = options._options.get(name.replace("_", "-"))  # noqa: SLF001 - Flower itself looks there
     return found
 
 
