@@ -12,7 +12,7 @@ from typing import Any
 from office_tasks.prose import watched
 
 
-class Result(UserDict[str, Any]):
+class WatchedResult(UserDict[str, Any]):
     """A result on its way from a worker: JSON for its caller, and in events and Flower what `repr` says of it."""
 
     def __json__(self) -> dict[str, Any]:
@@ -25,7 +25,7 @@ class Result(UserDict[str, Any]):
         return f"{said} · {watched(self.data)!r}" if said else repr(watched(self.data))
 
 
-class Results(UserList[Any]):
+class WatchedResults(UserList[Any]):
     """The results of several calls, as Celery's own `starmap`, `chunks` and `chord` return them."""
 
     def __json__(self) -> list[Any]:
@@ -40,8 +40,8 @@ class Results(UserList[Any]):
 def returned(found: object) -> object:
     """Return what a worker hands to Celery for what a Celery task returned."""
     if isinstance(found, Mapping):
-        return Result(found)
-    return Results(found) if isinstance(found, list | tuple) else found
+        return WatchedResult(found)
+    return WatchedResults(found) if isinstance(found, list | tuple) else found
 
 
 def _outcomes(result: Mapping[str, Any]) -> Iterable[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
+from celery import xstarmap
+
 from tests.canary.hidden import WRITTEN
 
 PAYLOAD = {"task_id": "T1", "comment": f"{WRITTEN} said", "actor_type": "agent", "actor_id": "bob", WRITTEN: [WRITTEN]}
@@ -126,6 +128,9 @@ def say_what_is_taken(caller) -> list[str]:
         sent.append(caller.send(name, *args, **kwargs))
         answer = sent[-1].get(timeout=60, propagate=False)
         assert isinstance(answer, Exception) is ((name, args, kwargs) in REFUSED), (name, args, answer)
+    many = xstarmap(caller.app.signature("office.queue_run"), [["bob", "many", {}, f"{PROSE} many"]], app=caller.app)
+    sent.append(many.apply_async())
+    assert [one["key"] for one in sent[-1].get(timeout=60)] == [f"{PROSE} many"]
     return [each.id for each in sent]
 
 

@@ -1,4 +1,4 @@
-"""Forks workers that have what everybody imports, and nothing of ours: a start costs a tenth of the processor time.
+"""Forks workers that have what everybody imports, and nothing of ours, so that each start imports only that.
 
 A process of its own, without threads. It reads one order a line: `{"words": …, "cwd": …, "env": …, "log": …}` is
 answered by the id of a new process, which does what `python -m <words>` does, and `{"pid": …}` by its exit code, null

@@ -6,7 +6,7 @@ import pytest
 from celery.utils.saferepr import saferepr
 from kombu.utils.json import dumps, loads
 
-from office_tasks.results import Result, returned
+from office_tasks.results import WatchedResult, returned
 from tests.nodes.engine import ROOT
 
 WAKES = {"task_id": "T1", "wakes": [{"outcome": "queued"}, {"outcome": "deduped"}, {"wake_id": "w"}]}
@@ -27,13 +27,13 @@ WAKES = {"task_id": "T1", "wakes": [{"outcome": "queued"}, {"outcome": "deduped"
 )
 def test_what_a_watcher_sees(result, said):
     """OPS-1.1, OPS-1.3: as Celery writes it into the event that Flower reads."""
-    assert saferepr(Result(result)) == said
+    assert saferepr(WatchedResult(result)) == said
 
 
 def test_a_long_result_still_begins_with_all_of_its_outcomes():
     """OPS-1.1: Celery cuts what it tells of a result."""
     many = [*[{"outcome": "queued", "wake_id": "w" * 30}] * 299, {"outcome": "none"}, {"outcome": "deduped"}]
-    assert saferepr(Result({"wakes": many}), 1024).startswith("none, deduped, 299 queued · {")
+    assert saferepr(WatchedResult({"wakes": many}), 1024).startswith("none, deduped, 299 queued · {")
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_what_celerys_own_tasks_return(found, said):
 def test_its_caller_gets_all_of_it():
     """ADM-7.2: as it was returned, prose in an id's place too."""
     found = {"comment_id": "I think so", "wakes": []}
-    assert loads(dumps({"result": Result(found)})) == {"result": found}
+    assert loads(dumps({"result": WatchedResult(found)})) == {"result": found}
 
 
 def test_no_sentence_repeats_what_was_given_as_it_is():
